@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "routing/engine/etcd/stored_table.h"
+#include "routing/source/publication_note.h"
 #include "src/base/text.h"
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/sequence_value.h"
@@ -100,6 +101,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     case 'd':
       locus::etcd::ServerClock::ParseDate(text);
       break;
+    case 'n': {
+      const locus::PublicationNote note = locus::internal::ParseNoteText(text);
+      Require(note.Check().ok());
+      Require(locus::internal::ParseNoteText(locus::internal::NoteText(note)) == note);
+      break;
+    }
     case 'v':
       CheckStored(text);
       break;

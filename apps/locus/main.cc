@@ -163,7 +163,7 @@ int PrintEnvironment() {
       {"LOCUS_STORE", "The store, a URI: for --store, and URI of the store verbs"},
       {"LOCUS_TABLE", "The routing table, a file or the URI of a place: for --table, FILE and URI"},
       {"LOCUS_KEYS", "The key ring file: for --keys, and FILE of keys list and keys rotate"},
-      {"LOCUS_AUDIT", "The ClickHouse server of the audit verbs: for --server"}};
+      {"LOCUS_AUDIT", "The ClickHouse server of an audit: for --server and --audit"}};
   for (const PasswordVariable& password : kPasswordVariables) {
     terms.emplace_back(password.name, password.help);
   }

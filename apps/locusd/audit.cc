@@ -45,7 +45,8 @@ void Audit::Record(const ConsolePublication& by, const std::string& place) {
   record.place = place;
   record.token = by.epoch;
   record.holder = by.client;
-  record.detail = absl::StrCat("from ", by.peer, ", request ", by.request_id, ": ", by.change);
+  record.detail = absl::StrCat("from ", by.peer, ", request ", by.request_id, ": ", by.reason,
+                               by.reason.empty() ? "" : ": ", by.change);
   sink_->Record(std::move(record));
 }
 

@@ -335,6 +335,7 @@ class Daemon::Rep {
       log_.Info("routing table published", {{"token", by.client},
                                             {"peer", by.peer},
                                             {"id", by.request_id},
+                                            {"reason", by.reason},
                                             {"change", by.answer->substr(0, kMostOfDiff)}});
     } else {
       log_.Warn("routing table not published", {{"token", by.client},

@@ -104,6 +104,8 @@ std::string HistoryAsJson(const std::string& place, std::span<const PublishedEpo
     table["epoch"] = each.epoch;
     table["published_at"] =
         absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", each.published_at, absl::UTCTimeZone());
+    if (!each.note.author.empty()) table["author"] = each.note.author;
+    if (!each.note.reason.empty()) table["reason"] = each.note.reason;
     json["tables"].push_back(std::move(table));
   }
   return Line(json);

@@ -48,7 +48,8 @@ struct AuditRecord {
     kRuleAltered,
     kRuleDropped,
     // A routing table was published: `place` keeps it, `token` is its epoch, `holder` the name of
-    // the client's token, `detail` the client's address, its request's ID, and what changed.
+    // the client's token, or of the command's user and host, `detail` the client's address and its
+    // request's ID, the reason, and what changed.
     kTablePublished,
   };
   Kind kind = Kind::kGranted;

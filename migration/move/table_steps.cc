@@ -121,7 +121,7 @@ absl::StatusOr<RoutingTable> WithoutMove(const RoutingTable& table, const MoveLe
 }
 
 absl::StatusOr<RoutingTable> PublishChange(TablePublisher& publisher, const MoveLeg& leg,
-                                           const TableChange& change) {
+                                           const PublicationNote& note, const TableChange& change) {
   absl::Status last;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     LOCUS_ASSIGN_OR_RETURN(RoutingTable newest, publisher.Current());
@@ -134,7 +134,7 @@ absl::StatusOr<RoutingTable> PublishChange(TablePublisher& publisher, const Move
       LOCUS_CHECK(IsOf(leg, span.first) && IsOf(leg, span.last));
       named.moves.push_back(span);
     }
-    last = publisher.Publish(next, newest.epoch(), named);
+    last = publisher.Publish(next, newest.epoch(), named, note);
     if (last.ok()) return next;
     if (!absl::IsAborted(last)) return last;
   }

@@ -40,7 +40,7 @@ absl::StatusOr<RoutingTable> WithoutMove(const RoutingTable& table, const MoveLe
 // guarded changes of this move, and no others.
 using TableChange = std::function<absl::StatusOr<RoutingTable>(const RoutingTable& newest)>;
 absl::StatusOr<RoutingTable> PublishChange(TablePublisher& publisher, const MoveLeg& leg,
-                                           const TableChange& change);
+                                           const PublicationNote& note, const TableChange& change);
 
 }  // namespace locus::internal
 

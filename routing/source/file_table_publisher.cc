@@ -91,12 +91,19 @@ absl::Status KeepSpoiled(const std::string& path) {
       absl::StrCat(path, ".spoiled and ", kMost - 1, " more are there: remove some"));
 }
 
-// Replaces the file that routers read, with permissions as `like` has them, then keeps the table.
-absl::Status PutInForce(const Files& files, const RoutingTable& table, const FileFacts* like,
-                        const FileLock& lock) {
+// Keeps the note, replaces the file that routers read, with permissions as `like` has them, then
+// keeps the table.
+absl::Status PutInForce(const Files& files, const RoutingTable& table, const PublicationNote& note,
+                        const FileFacts* like, const FileLock& lock) {
   TableFile file{table.ToJson(), {}};
-  LOCUS_RETURN_IF_ERROR(
-      ReplaceTableFile(files.table, files.table + ".publishing", file.document, like, 0, lock));
+  LOCUS_RETURN_IF_ERROR(files.kept.KeepNote(table.epoch(), note, like, lock));
+  absl::Status replaced =
+      ReplaceTableFile(files.table, files.table + ".publishing", file.document, like, 0, lock);
+  if (!replaced.ok()) {
+    // The next publication of this epoch may be somebody else's, who gives no note.
+    files.kept.KeepNote(table.epoch(), {}, nullptr, lock).IgnoreError();
+    return replaced;
+  }
   LOCUS_ASSIGN_OR_RETURN(file.facts, LookAtTableFile(files.table));
   absl::Status kept = files.kept.Keep(table.epoch(), file, lock);
   if (kept.ok()) return kept;
@@ -139,7 +146,8 @@ absl::StatusOr<std::vector<PublishedEpoch>> Published(const Files& files, size_t
   }
   if (!in_force.ok() || !in_force->has_value()) return all;
   const Newest& newest = **in_force;
-  PublishedEpoch also = {newest.table.epoch(), absl::FromUnixNanos(newest.file.facts.modified_ns)};
+  PublishedEpoch also = {newest.table.epoch(), absl::FromUnixNanos(newest.file.facts.modified_ns),
+                         files.kept.NoteOf(newest.table.epoch())};
   auto at = std::find_if(all.begin(), all.end(),
                          [&](const PublishedEpoch& each) { return each.epoch <= also.epoch; });
   if (at == all.end() || at->epoch != also.epoch) all.insert(at, also);
@@ -164,7 +172,8 @@ absl::StatusOr<RoutingTable> FileTablePublisher::Current() {
 }
 
 absl::Status FileTablePublisher::Publish(const RoutingTable& table, uint64_t expected,
-                                         const GuardedChanges& named) {
+                                         const GuardedChanges& named, const PublicationNote& note) {
+  LOCUS_RETURN_IF_ERROR(note.Check());
   Files files = FilesAt(path_);
   LOCUS_ASSIGN_OR_RETURN(FileLock lock,
                          FileLock::TakeOrCreate(files.table + ".lock",
@@ -199,7 +208,7 @@ absl::Status FileTablePublisher::Publish(const RoutingTable& table, uint64_t exp
     LOCUS_RETURN_IF_ERROR(files.kept.Keep(in_force->table.epoch(), in_force->file, lock));
   if (!in_force || in_force->table != table) {
     if (spoiled) LOCUS_RETURN_IF_ERROR(KeepSpoiled(files.table));
-    LOCUS_RETURN_IF_ERROR(PutInForce(files, table, like ? &*like : nullptr, lock));
+    LOCUS_RETURN_IF_ERROR(PutInForce(files, table, note, like ? &*like : nullptr, lock));
   }
   return files.kept.Prune();
 }

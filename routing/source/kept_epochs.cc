@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "routing/source/publication_note.h"
 #include "src/base/atomic_file.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -97,6 +98,10 @@ std::string KeptEpochs::PathOf(uint64_t epoch) const {
   return absl::StrCat(directory_, "/", NameOf(epoch));
 }
 
+std::string KeptEpochs::NotePathOf(uint64_t epoch) const {
+  return absl::StrFormat("%s/%020d.note", directory_, epoch);
+}
+
 absl::StatusOr<std::vector<PublishedEpoch>> KeptEpochs::List(size_t most) const {
   LOCUS_ASSIGN_OR_RETURN(std::vector<uint64_t> epochs, EpochsIn(directory_));
   std::vector<PublishedEpoch> kept;
@@ -105,7 +110,7 @@ absl::StatusOr<std::vector<PublishedEpoch>> KeptEpochs::List(size_t most) const 
     absl::StatusOr<FileFacts> file = LookAtTableFile(PathOf(epoch));
     if (absl::IsNotFound(file.status())) continue;  // pruned meanwhile
     LOCUS_RETURN_IF_ERROR(file.status());
-    kept.push_back({epoch, absl::FromUnixNanos(file->modified_ns)});
+    kept.push_back({epoch, absl::FromUnixNanos(file->modified_ns), NoteOf(epoch)});
   }
   return kept;
 }
@@ -122,12 +127,32 @@ absl::StatusOr<RoutingTable> KeptEpochs::Read(uint64_t epoch) const {
       absl::StrCat(path, ": /epoch: it is ", table->epoch(), ", not the epoch of its name"));
 }
 
-absl::Status KeptEpochs::Keep(uint64_t epoch, const TableFile& file, const FileLock& lock) const {
-  if (mkdir(directory_.c_str(), 0777) == 0) {
-    LOCUS_RETURN_IF_ERROR(SyncDirectory(DirectoryOf(directory_)));
-  } else if (errno != EEXIST) {
-    return FailedFileCall(errno, "create", directory_);
+absl::Status KeptEpochs::MakeDirectory() const {
+  if (mkdir(directory_.c_str(), 0777) == 0) return SyncDirectory(DirectoryOf(directory_));
+  if (errno == EEXIST) return absl::OkStatus();
+  return FailedFileCall(errno, "create", directory_);
+}
+
+PublicationNote KeptEpochs::NoteOf(uint64_t epoch) const {
+  const absl::StatusOr<TableFile> file = ReadTableFile(NotePathOf(epoch));
+  return file.ok() ? ParseNoteText(file->document) : PublicationNote();
+}
+
+absl::Status KeptEpochs::KeepNote(uint64_t epoch, const PublicationNote& note,
+                                  const FileFacts* like, const FileLock& lock) const {
+  const std::string path = NotePathOf(epoch);
+  if (note == PublicationNote()) {
+    LOCUS_RETURN_IF_ERROR(lock.CheckHeld());
+    if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+    return FailedFileCall(errno, "remove", path);
   }
+  LOCUS_RETURN_IF_ERROR(MakeDirectory());
+  return ReplaceTableFile(path, absl::StrCat(directory_, "/.noting"), NoteText(note), like, 0,
+                          lock);
+}
+
+absl::Status KeptEpochs::Keep(uint64_t epoch, const TableFile& file, const FileLock& lock) const {
+  LOCUS_RETURN_IF_ERROR(MakeDirectory());
   std::string path = PathOf(epoch);
   if (LookAtTableFile(path).ok()) return absl::OkStatus();
   return ReplaceTableFile(path, absl::StrCat(directory_, "/.keeping"), file.document, &file.facts,
@@ -137,8 +162,11 @@ absl::Status KeptEpochs::Keep(uint64_t epoch, const TableFile& file, const FileL
 absl::Status KeptEpochs::Prune() const {
   LOCUS_ASSIGN_OR_RETURN(std::vector<uint64_t> epochs, EpochsIn(directory_));
   for (size_t i = kMost; i < epochs.size(); ++i) {
-    std::string path = PathOf(epochs[i]);
-    if (unlink(path.c_str()) != 0 && errno != ENOENT) return FailedFileCall(errno, "remove", path);
+    for (const std::string& path : {NotePathOf(epochs[i]), PathOf(epochs[i])}) {
+      if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+        return FailedFileCall(errno, "remove", path);
+      }
+    }
   }
   return absl::OkStatus();
 }

@@ -22,8 +22,8 @@ absl::Status ReplaceTableFile(const std::string& path, const std::string& part,
                               std::string_view text, const FileFacts* like, int64_t modified_ns,
                               const FileLock& lock);
 
-// A directory of published tables: EPOCH.json, 20 digits. Writers hold the lock of the publication;
-// readers need none.
+// A directory of published tables: EPOCH.json, 20 digits, and their notes, EPOCH.note. Writers hold
+// the lock of the publication; readers need none.
 class KeptEpochs {
  public:
   static constexpr size_t kMost = 1000;
@@ -34,6 +34,13 @@ class KeptEpochs {
   absl::StatusOr<std::vector<PublishedEpoch>> List(size_t most) const;
   // NOT_FOUND; DATA_LOSS: what is there is not this table.
   absl::StatusOr<RoutingTable> Read(uint64_t epoch) const;
+  // Of the table of this epoch; empty where none is kept, or where it cannot be read.
+  PublicationNote NoteOf(uint64_t epoch) const;
+  // Keeps `note`, with permissions as `like` has them, or takes away what is there of this epoch
+  // if it is empty. Before the table is put in force: a process that is killed between the two
+  // leaves the note of an epoch that the next publication takes.
+  absl::Status KeepNote(uint64_t epoch, const PublicationNote& note, const FileFacts* like,
+                        const FileLock& lock) const;
   // Keeps the table of this epoch, unless it is kept already.
   absl::Status Keep(uint64_t epoch, const TableFile& file, const FileLock& lock) const;
   // Removes all but the newest kMost.
@@ -41,6 +48,8 @@ class KeptEpochs {
 
  private:
   std::string PathOf(uint64_t epoch) const;
+  std::string NotePathOf(uint64_t epoch) const;
+  absl::Status MakeDirectory() const;
 
   const std::string directory_;
 };

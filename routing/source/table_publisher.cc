@@ -222,9 +222,11 @@ absl::StatusOr<PreparedTable> PrepareRestore(TablePublisher& publisher, uint64_t
 }
 
 absl::StatusOr<RoutingTable> RestoreTable(TablePublisher& publisher, uint64_t epoch,
-                                          const RestoreOptions& options) {
+                                          const RestoreOptions& options,
+                                          const PublicationNote& note) {
   LOCUS_ASSIGN_OR_RETURN(PreparedTable prepared, PrepareRestore(publisher, epoch, options));
-  LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, prepared.expected(), options.named));
+  LOCUS_RETURN_IF_ERROR(
+      publisher.Publish(prepared.table, prepared.expected(), options.named, note));
   return std::move(prepared.table);
 }
 

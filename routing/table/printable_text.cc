@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/utf8.h"
 
 namespace locus::internal {
 namespace {
@@ -58,6 +59,17 @@ bool IsPrintableUtf8(std::string_view text) {
     if (!IsPrintable(TakeCodePoint(text))) return false;
   }
   return true;
+}
+
+std::string WhyUnreadable(std::string_view text) {
+  if (!IsPrintableUtf8(text)) return "it is not UTF-8 without control characters";
+  while (!text.empty()) {
+    const uint32_t point = TakeCodePoint(text);
+    if (!IsInvisible(point)) continue;
+    return absl::StrCat("it has ", CodePointName(point),
+                        ", which is invisible or changes the direction");
+  }
+  return "";
 }
 
 size_t ColumnsOf(std::string_view text) {

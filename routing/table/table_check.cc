@@ -13,7 +13,6 @@
 #include "routing/table/refusal.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/base/utf8.h"
 
 namespace locus::internal {
 namespace {
@@ -29,19 +28,8 @@ absl::Status CheckText(std::string_view text, size_t max_bytes, std::string_view
   if (text.size() > max_bytes) {
     return RefusedAt(pointer, absl::StrCat(text.size(), " bytes; at most ", max_bytes));
   }
-  if (!IsPrintableUtf8(text)) {
-    return RefusedAt(pointer, "it is not UTF-8 without control characters");
-  }
-  // Two names that look the same, or one that reads as another, would be taken for each other.
-  for (std::string_view rest = text; !rest.empty();) {
-    uint32_t point = 0;
-    rest.remove_prefix(FirstCharacter(rest, point));
-    if (FirstInvisible(point, point)) {
-      return RefusedAt(pointer, absl::StrCat("it has ", CodePointName(point),
-                                             ", which is invisible or changes the direction"));
-    }
-  }
-  return absl::OkStatus();
+  const std::string why = WhyUnreadable(text);
+  return why.empty() ? absl::OkStatus() : RefusedAt(pointer, why);
 }
 
 absl::Status CheckNonEmptyText(std::string_view text, size_t max_bytes, std::string_view pointer) {

@@ -21,6 +21,7 @@ using testing::CommandTest;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Outcome;
+using testing::ReadFile;
 using testing::RunLocus;
 using testing::RunningCommand;
 
@@ -108,6 +109,46 @@ TEST_F(AuditTest, ChangedRules_AreRecordedWithWhatChanged) {
   }
   EXPECT_EQ(kinds, (std::set<std::string>{"rule_dropped", "rule_created", "rule_altered"}));
   EXPECT_THAT(Audit({"query"}).out, HasSubstr("version "));
+}
+
+TEST_F(AuditTest, PublishedTables_AreRecordedWithAuthorReasonAndChange) {
+  const std::string place = "file:" + (directory_ / "place.json");
+  auto change = [&](std::vector<std::string> words, const std::string& document = "") {
+    words.insert(words.begin(), "table");
+    for (const std::string& word : {std::string("--audit"), server_->options().endpoint,
+                                    std::string("--audit-table"), table_}) {
+      words.push_back(word);
+    }
+    return RunLocus(words, document);
+  };
+  json document = json::parse(ReadFile(directory_ / "table.json"));
+  document["epoch"] = 1;
+  Outcome outcome = change({"publish", place}, document.dump());
+  EXPECT_EQ(outcome.exit, 1) << "there is no table of audit yet";
+  EXPECT_THAT(outcome.err, HasSubstr("the table was published, and that is not recorded"));
+  EXPECT_THAT(outcome.out, HasSubstr("ok epoch=1"));
+  ASSERT_EQ(Audit({"create"}).exit, 0);
+  document["epoch"] = 2;
+  document["shards"][0]["weight"] = 7;
+  EXPECT_EQ(change({"publish", place, "--dry-run"}, document.dump()).exit, 0);
+  EXPECT_EQ(change({"publish", place, "--reason", "ticket 4711"}, document.dump()).exit, 0);
+  EXPECT_EQ(change({"publish", place}, document.dump()).exit, 0) << "nothing to publish";
+  EXPECT_EQ(change({"restore", place, "1"}).exit, 0);
+  outcome = Audit({"query", "--json"});
+  std::vector<json> rows;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) rows.push_back(json::parse(line));
+  ASSERT_EQ(rows.size(), 2u) << outcome.out << outcome.err;
+  for (const json& row : rows) {
+    EXPECT_EQ(row["kind"], "table_published");
+    EXPECT_EQ(row["place"], place);
+    EXPECT_THAT(row["holder"], HasSubstr("@"));
+    EXPECT_THAT(row["detail"], HasSubstr("weight"));
+  }
+  EXPECT_EQ(rows[0]["epoch"], "2");
+  EXPECT_THAT(rows[0]["detail"], ::testing::StartsWith("ticket 4711: "));
+  EXPECT_EQ(rows[1]["epoch"], "3");
+  EXPECT_THAT(rows[1]["detail"], ::testing::StartsWith("restore epoch 1: "));
 }
 
 TEST_F(AuditTest, WorkerAt_IsTheLeaseThatWasInForceThen) {

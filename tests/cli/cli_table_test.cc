@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -273,11 +274,37 @@ TEST_F(TablePlaceTest, FilesOfOtherKinds_AreCalledWhatTheyLookLike) {
 TEST_F(TablePlaceTest, History_IsNewestFirstWithTimes) {
   EXPECT_EQ(RunLocus({"table", "history", uri_}).out, "");
   for (uint64_t epoch : {1, 2, 9}) Publish(Document(epoch));
-  EXPECT_THAT(RunLocus({"table", "history", uri_}).out,
-              MatchesRegex("9\t[-0-9]+T[:0-9]+Z\n2\t[-0-9]+T[:0-9]+Z\n1\t[-0-9]+T[:0-9]+Z\n"));
-  EXPECT_THAT(RunLocus({"table", "history", uri_, "--most", "1"}).out,
-              MatchesRegex("9\t[-0-9]+T[:0-9]+Z\n"));
+  auto line = [](int epoch) {
+    return absl::StrCat(epoch, "\t[-0-9]+T[:0-9]+Z\t[^\t]+@[^\t]*\t\n");
+  };
+  EXPECT_THAT(RunLocus({"table", "history", uri_}).out, MatchesRegex(line(9) + line(2) + line(1)));
+  EXPECT_THAT(RunLocus({"table", "history", uri_, "--most", "1"}).out, MatchesRegex(line(9)));
   EXPECT_EQ(RunLocus({"table", "history", uri_, "--most", "0"}).exit, 2);
+}
+
+TEST_F(TablePlaceTest, AuthorAndReason_AreInTheHistory) {
+  Publish(Document(1), {"--reason", "the first shard"});
+  Publish(Weighted(2, 7));
+  ASSERT_EQ(RunLocus({"table", "restore", uri_, "1"}).exit, 0);
+  ASSERT_EQ(RunLocus({"table", "restore", uri_, "2", "--reason", "it was not the weight"}).exit, 0);
+  const json tables = json::parse(RunLocus({"table", "history", uri_, "--json"}).out)["tables"];
+  ASSERT_EQ(tables.size(), 4u);
+  for (const json& table : tables) EXPECT_THAT(table["author"], HasSubstr("@")) << table;
+  EXPECT_EQ(tables[0]["reason"], "it was not the weight");
+  EXPECT_EQ(tables[1]["reason"], "restore epoch 1");
+  EXPECT_FALSE(tables[2].contains("reason"));
+  EXPECT_EQ(tables[3]["reason"], "the first shard");
+  EXPECT_THAT(RunLocus({"table", "history", uri_, "--most", "1"}).out,
+              MatchesRegex("4\t[^\t]+\t[^\t]+@[^\t]*\tit was not the weight\n"));
+  for (const char* bad : {"a\nb",
+                          "\xE2\x80\xAE"
+                          "b",
+                          "\xFF"}) {
+    const Outcome outcome = RunLocus({"table", "publish", uri_, "--reason", bad}, Document(5));
+    EXPECT_EQ(outcome.exit, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("the reason of a publication"));
+    EXPECT_EQ(RunLocus({"table", "restore", uri_, "1", "--reason", bad}).exit, 2);
+  }
 }
 
 TEST_F(TablePlaceTest, GetAndRestore_GoBackToAnEpoch) {

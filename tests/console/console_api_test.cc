@@ -153,7 +153,9 @@ TEST_F(ConsoleApiTest, BadPlans_AreRefused_AndSayWhy) {
 
 TEST_F(ConsoleApiTest, Publication_BeginsTheMoves_OnceHoweverOftenItIsSent) {
   const json plan = Plan(AddC());
-  const http::HttpAnswer answer = server_->Post("/v1/plan:publish", PublicationOf(plan));
+  json publication = PublicationOf(plan);
+  publication["reason"] = "ticket 4711";
+  const http::HttpAnswer answer = server_->Post("/v1/plan:publish", publication);
   ASSERT_EQ(answer.status, 200u) << answer.body;
   const json published = json::parse(answer.body);
   Fits("PublishAnswer", published);
@@ -172,6 +174,9 @@ TEST_F(ConsoleApiTest, Publication_BeginsTheMoves_OnceHoweverOftenItIsSent) {
     EXPECT_EQ(told_[0].peer, "127.0.0.1");
     EXPECT_EQ(told_[0].request_id, answer.Header("X-Request-Id"));
     EXPECT_EQ(told_[0].answer.value() + "\n", answer.body);
+    EXPECT_EQ(told_[0].reason, "ticket 4711");
+    EXPECT_EQ(publisher_->History(1).value()[0].note,
+              (PublicationNote{told_[0].client, "ticket 4711"}));
     EXPECT_EQ(told_[0].change, published["diff"]["text"]);
     EXPECT_EQ(told_[0].epoch, 3u);
     EXPECT_EQ(told_[0].place, absl::StrCat("file:", directory_ / "table.json"));

@@ -93,6 +93,13 @@ TEST(PublishRequestTest, IsWholeOrRefused) {
        "digest"},
       {absl::StrCat(R"({"epoch": 7, "plan": {}, "force": 1, "digest": ")", digest, "\"}"),
        "is not known"},
+      {absl::StrCat(R"({"epoch": 7, "plan": {}, "reason": "a\u202eb", "digest": ")", digest, "\"}"),
+       "reason"},
+      {absl::StrCat(R"({"epoch": 7, "plan": {}, "reason": 1, "digest": ")", digest, "\"}"),
+       "reason"},
+      {absl::StrCat(R"({"epoch": 7, "plan": {}, "reason": ")", std::string(513, 'x'),
+                    R"(", "digest": ")", digest, "\"}"),
+       "at most 512"},
   };
   for (const auto& [body, what] : kCases) {
     EXPECT_THAT(ParsePublishRequest(body).status().message(), HasSubstr(what)) << body;

@@ -60,18 +60,22 @@ TEST(LocusdPublicationTest, PublishedTable_IsInLogAndAudit_WithTokenAddressReque
   const json plan =
       ask("/v1/plan", {{"add", {{{"name", "b"}, {"endpoint", "mysql://127.0.0.1:2/b"}}}}});
   ASSERT_TRUE(plan.contains("next")) << plan;
-  const json published =
-      ask("/v1/plan:publish",
-          {{"epoch", plan["epoch"]}, {"plan", plan["plan"]}, {"digest", plan["next"]["digest"]}});
+  const json published = ask("/v1/plan:publish", {{"epoch", plan["epoch"]},
+                                                  {"plan", plan["plan"]},
+                                                  {"digest", plan["next"]["digest"]},
+                                                  {"reason", "ticket 4711"}});
   EXPECT_EQ(published["epoch"], 2) << published;
   EXPECT_TRUE(ids.Logs("routing table published"));
-  EXPECT_THAT(ids.LogText(), AllOf(HasSubstr("request-of-olga"), HasSubstr("olga")));
+  EXPECT_EQ(publisher->History(1).value()[0].note, (PublicationNote{"olga", "ticket 4711"}));
+  EXPECT_THAT(ids.LogText(),
+              AllOf(HasSubstr("request-of-olga"), HasSubstr("olga"), HasSubstr("ticket 4711")));
   ids.process().Stop();
   const std::string kept = KeptIn(directory / "data");
-  EXPECT_THAT(kept, AllOf(HasSubstr("table_published"), HasSubstr("\"holder\":\"olga\""),
-                          HasSubstr("from 127.0.0.1, request request-of-olga: + shard 2 b"),
-                          HasSubstr(absl::StrCat("file:", place)),
-                          HasSubstr("mysql://127.0.0.1:2/b"), HasSubstr("\"token\":2")));
+  EXPECT_THAT(kept,
+              AllOf(HasSubstr("table_published"), HasSubstr("\"holder\":\"olga\""),
+                    HasSubstr("from 127.0.0.1, request request-of-olga: ticket 4711: + shard 2 b"),
+                    HasSubstr(absl::StrCat("file:", place)), HasSubstr("mysql://127.0.0.1:2/b"),
+                    HasSubstr("\"token\":2")));
 }
 
 }  // namespace

@@ -45,6 +45,13 @@ TEST_F(MoveRunnerTest, ForthBackAndForthAgainUnderTraffic_EveryAcknowledgedWrite
   const RoutingTable table = publisher_->Current().value();
   EXPECT_EQ(internal::SightOf(table, leg_).kind, internal::TableSight::Kind::kEnded);
   EXPECT_EQ(table.OwnerOf(ShardGene::FromUint16(uint16_t{150})).id, 1u);
+  // The table that began the move is not the runner's.
+  std::vector<PublishedEpoch> published = publisher_->History(100).value();
+  std::erase_if(published, [](const PublishedEpoch& each) { return each.note.author.empty(); });
+  EXPECT_GE(published.size(), 3u);
+  for (const PublishedEpoch& each : published) {
+    EXPECT_EQ(each.note.reason, absl::StrCat("move ", move_.name)) << each.epoch;
+  }
   std::cout << orders->done() << " writes, " << orders->refusals() << " refusals, epoch "
             << table.epoch() << "\n"
             << Record().status << "\n";

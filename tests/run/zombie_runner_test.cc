@@ -26,12 +26,12 @@ class HeldPublisher : public TablePublisher {
 
   absl::StatusOr<RoutingTable> Current() override { return publisher_.Current(); }
   absl::Status Publish(const RoutingTable& table, uint64_t expected,
-                       const GuardedChanges& named) override {
+                       const GuardedChanges& named, const PublicationNote& note) override {
     while (!open_) {
       held_ = true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    return publisher_.Publish(table, expected, named);
+    return publisher_.Publish(table, expected, named, note);
   }
   absl::StatusOr<std::vector<PublishedEpoch>> History(size_t most) override {
     return publisher_.History(most);

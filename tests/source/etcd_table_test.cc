@@ -200,6 +200,16 @@ TEST_F(EtcdTableTest, HistoryThatCannotBe_IsDataLoss) {
   EXPECT_TRUE(absl::IsDataLoss(publisher_->Publish(TableOfEpoch(2), 1)));
 }
 
+TEST_F(EtcdTableTest, NoteOfAnotherProgram_IsMadeSafeToShow) {
+  MustPublish(*publisher_, TableOfEpoch(1), 0);
+  PutRaw(options_, keys_.Note(1), "\x1B[2Jolga");
+  EXPECT_EQ(publisher_->History(1).value()[0].note, (PublicationNote{"\\x1b[2Jolga", ""}));
+  // A note of an epoch that was deleted says nothing of the table that takes its number.
+  PutRaw(options_, keys_.Note(2), "mallory\n");
+  MustPublish(*publisher_, TableOfEpoch(2), 1);
+  EXPECT_EQ(publisher_->History(1).value()[0].note, PublicationNote());
+}
+
 TEST_F(EtcdTableTest, OldEpochs_GoWhenAThousandAreKept) {
   constexpr uint64_t kBefore = 1100;
   std::string document = TableOfEpoch(1).ToJson();

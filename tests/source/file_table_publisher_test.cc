@@ -136,6 +136,24 @@ TEST_F(FileTablePublisherTest, ManyTables_TheNewestThousandAreKept) {
   EXPECT_TRUE(absl::IsNotFound(publisher_->Fetch(5).status()));
 }
 
+TEST_F(FileTablePublisherTest, Notes_AreSafeToShowAndGoWithTheirTables) {
+  auto name = [&](uint64_t epoch, const char* ending) {
+    return absl::StrCat(path_, ".epochs/", absl::Dec(epoch, absl::kZeroPad20), ending);
+  };
+  ASSERT_TRUE(publisher_->Publish(Table(1), 0, {}, {"olga", "first"}).ok());
+  EXPECT_EQ(Read(name(1, ".note")), "olga\nfirst\n");
+  for (uint64_t epoch = 2; epoch <= 1000; ++epoch)
+    Write(name(epoch, ".json"), Table(epoch).ToJson());
+  Write(path_, Table(1000).ToJson());
+  Write(name(999, ".note"), "\x1B[2Jolga\r\nwhy");
+  Write(name(1001, ".note"), "mallory\n\n");  // of a publication that was cut short
+  ASSERT_TRUE(publisher_->Publish(Table(1001), 1000).ok());
+  const auto history = publisher_->History(3).value();
+  EXPECT_EQ(history[0].note, PublicationNote());
+  EXPECT_EQ(history[2].note, (PublicationNote{"\\x1b[2Jolga\\x0d", "why"}));
+  EXPECT_EQ(Read(name(1, ".note")), "") << "pruned with its table";
+}
+
 TEST_F(FileTablePublisherTest, FilePutThereByHand_IsKeptBeforeItIsReplaced) {
   Write(path_, Table(3, "by hand").ToJson());
   EXPECT_EQ(*publisher_->Current(), Table(3, "by hand"));
@@ -276,7 +294,9 @@ TEST(FileTablePublisherKillTest, KilledAtAnySystemCall_OldOrNewIsThereAndHistory
     if (!first) {
       ASSERT_TRUE(publisher->Publish(Table(1), 0).ok());
     }
-    TracedChild child([&] { return At(path)->Publish(Table(before + 1), before).ok() ? 0 : 1; });
+    const PublicationNote note = {"olga", "why"};
+    TracedChild child(
+        [&] { return At(path)->Publish(Table(before + 1), before, {}, note).ok() ? 0 : 1; });
     bool was_killed = child.RunForStops(stop);
     child.Kill();
     if (!was_killed) {
@@ -290,6 +310,9 @@ TEST(FileTablePublisherKillTest, KilledAtAnySystemCall_OldOrNewIsThereAndHistory
         is_new ? std::vector<uint64_t>{before + 1} : std::vector<uint64_t>();
     if (!first) epochs.push_back(1);
     EXPECT_EQ(Epochs(*publisher), epochs) << stop;
+    if (is_new) {
+      EXPECT_EQ(publisher->History(1).value()[0].note, note) << stop;
+    }
     // The next one carries on.
     EXPECT_TRUE(publisher->Publish(Table(before + 1), before).ok()) << stop;
     EXPECT_EQ(*publisher->Current(), Table(before + 1));
@@ -299,7 +322,11 @@ TEST(FileTablePublisherKillTest, KilledAtAnySystemCall_OldOrNewIsThereAndHistory
     }
     EXPECT_THAT(Names(directory.str()),
                 UnorderedElementsAre("table.json", "table.json.epochs", "table.json.lock"));
-    EXPECT_EQ(Names(path + ".epochs").size(), before + 2) << stop;
+    // Repeated without a note, it has none where the first attempt changed nothing.
+    EXPECT_EQ(publisher->History(2).value()[1].note, is_new ? note : PublicationNote()) << stop;
+    std::set<std::string> tables = Names(path + ".epochs");
+    std::erase_if(tables, [](const std::string& name) { return !name.ends_with(".json"); });
+    EXPECT_EQ(tables.size(), before + 2) << stop;
     if (!was_killed && !first) break;
     killed += was_killed;
   }

@@ -56,5 +56,30 @@ const TablePlaceKind& Mariadb() {
 INSTANTIATE_TEST_SUITE_P(Mariadb, TableSourceContract, ::testing::Values(Mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, TablePublisherContract, ::testing::Values(Mariadb()));
 
+// As `locus table init` of earlier versions made them.
+TEST(MariadbTableNoteTest, TablesWithoutColumnsOfNotes_TakeTablesUntilTheyAreAdded) {
+  const PublicationNote note = {"olga", "add shard 4"};
+  MariadbTableOptions options;
+  options.mariadb = SharedMariadb().OptionsFor("locus_table_old");
+  ASSERT_TRUE(MariadbTablePublisher::CreateSchema(options).ok());
+  SharedMariadb().Sql(
+      "USE locus_table_old;ALTER TABLE routing_table DROP COLUMN author, DROP COLUMN reason");
+  auto publisher = MariadbTablePublisher::Open(options).value();
+  absl::Status published = publisher->Publish(TableOfEpoch(1), 0, {}, note);
+  ASSERT_TRUE(published.ok()) << published;
+  EXPECT_EQ(publisher->History(1).value()[0].note, PublicationNote());
+  ASSERT_TRUE(MariadbTablePublisher::CreateSchema(options).ok());
+  ASSERT_TRUE(publisher->Publish(TableOfEpoch(2), 1, {}, note).ok());
+  auto history = publisher->History(10);
+  ASSERT_TRUE(history.ok()) << history.status();
+  ASSERT_EQ(history->size(), 2u);
+  EXPECT_EQ((*history)[0].note, note);
+  EXPECT_EQ((*history)[1].note, PublicationNote());
+  SharedMariadb().Sql(
+      "USE locus_table_old;UPDATE routing_table SET author = CHAR(27, 91) "
+      "WHERE epoch = 1");
+  EXPECT_EQ(publisher->History(10).value()[1].note.author, "\\x1b[");
+}
+
 }  // namespace
 }  // namespace locus

@@ -44,7 +44,7 @@ TEST(MariadbTableLyingServerTest, HonestAnswers_AreAccepted) {
 
 TEST(MariadbTableLyingServerTest, ResultsOfAnotherShape_AreRefused) {
   for (const char* words : {"SELECT epoch, bytes", "SELECT document", "COUNT(*)", "SELECT epoch, T",
-                            "max_allowed_packet"}) {
+                            "max_allowed_packet", "information_schema.COLUMNS"}) {
     for (unsigned columns : {0u, 1u, 2u, 5u}) {
       for (size_t rows : {0u, 2u}) {
         LyingServer server([&](LyingPeer& peer) {

@@ -115,6 +115,38 @@ TEST_P(TablePublisherContract, EqualAgain_IsOkWithoutAChange) {
   EXPECT_EQ(publisher_->Current().value(), TableOfEpoch(2));
 }
 
+TEST_P(TablePublisherContract, AuthorAndReason_AreInTheHistoryOfTheirEpochOnly) {
+  const PublicationNote note = {"olga@büro", "add shard 4; 増設"};
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(1), 0).ok());
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(2), 1, {}, note).ok());
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(3), 2, {}, {.author = {}, .reason = "why"}).ok());
+  // A publication that changes nothing has no author.
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(3), 2, {}, note).ok());
+  const auto history = place_->MakePublisher()->History(10);
+  ASSERT_TRUE(history.ok()) << history.status();
+  ASSERT_EQ(EpochsOf(*history), (std::vector<uint64_t>{3, 2, 1}));
+  EXPECT_EQ((*history)[0].note, (PublicationNote{"", "why"}));
+  EXPECT_EQ((*history)[1].note, note);
+  EXPECT_EQ((*history)[2].note, PublicationNote());
+}
+
+TEST_P(TablePublisherContract, NoteThatPeopleCouldMisread_IsRefusedBeforeAnythingIsWritten) {
+  const std::string longest(PublicationNote::kMostBytes, 'x');
+  for (const std::string& bad : {longest + "x", std::string("a\nb"), std::string("a\0b", 3),
+                                 std::string("\xE2\x80\xAE"
+                                             "b"),
+                                 std::string("\xFF")}) {
+    for (const PublicationNote& note : {PublicationNote{bad, ""}, PublicationNote{"", bad}}) {
+      const absl::Status status = publisher_->Publish(TableOfEpoch(1), 0, {}, note);
+      EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+      EXPECT_THAT(MessageOf(status), HasSubstr(note.author.empty() ? "reason" : "author"));
+    }
+  }
+  EXPECT_TRUE(publisher_->History(10)->empty());
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(1), 0, {}, {longest, longest}).ok());
+  EXPECT_EQ(publisher_->History(1).value()[0].note, (PublicationNote{longest, longest}));
+}
+
 TEST_P(TablePublisherContract, RacingPublishers_OneWinsEachRound) {
   constexpr int kThreads = 2;
   constexpr uint64_t kRounds = 10;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "apps/locus/audit/rule_audit.h"
+#include "apps/locus/audit/change_audit.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_store.h"
@@ -157,12 +157,14 @@ int PrintOrFail(const std::string& verb, const absl::Status& status, const std::
   return status.ok() ? PrintAll(verb, out) : Fail(verb, status);
 }
 
+constexpr char kClusterRecords[] = "; on locusd:// and raft:// the cluster records it";
+
 // As PrintOrFail, of a verb that changed a rule, once that is recorded.
 int EndOfChange(const std::string& verb, const absl::Status& status, const std::string& out,
-                RuleAudit& audit) {
+                ChangeAudit& audit) {
   const int exit = PrintOrFail(verb, status, out);
   if (exit != kDone) return exit;
-  const absl::Status recorded = audit.Finish();
+  const absl::Status recorded = audit.Finish("the rule was changed");
   return recorded.ok() ? kDone : Fail(verb, recorded);
 }
 
@@ -187,8 +189,8 @@ int RunSeqTypeCreate(std::span<const std::string> words) {
   rule.DeclareOn(line, /*of_new=*/true);
   bool may_repeat = false;
   DeclareMayRepeat(line, &may_repeat);
-  RuleAudit audit;
-  audit.DeclareOn(line);
+  ChangeAudit audit;
+  audit.DeclareOn(line, kClusterRecords);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
@@ -290,8 +292,8 @@ int RunSeqTypeAlter(std::span<const std::string> words) {
   DeclareMayRepeat(line, &may_repeat);
   line.Number("--version V", &version, {.least = 1, .most = kHighestNumber},
               "Refused unless the rule has this version");
-  RuleAudit audit;
-  audit.DeclareOn(line);
+  ChangeAudit audit;
+  audit.DeclareOn(line, kClusterRecords);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
@@ -321,8 +323,8 @@ int RunSeqTypeDrop(std::span<const std::string> words) {
   DeclareStore(line, &store);
   line.Number("--version V", &version, {.least = 1, .most = kHighestNumber},
               "Refused unless the rule has this version");
-  RuleAudit audit;
-  audit.DeclareOn(line);
+  ChangeAudit audit;
+  audit.DeclareOn(line, kClusterRecords);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto run = [&]() -> absl::Status {
     LOCUS_RETURN_IF_ERROR(audit.Open(store));

@@ -111,8 +111,8 @@ int RunTableHistory(std::span<const std::string> words) {
   uint64_t most = 100;
   bool json = false;
   VerbLine line("table history",
-                "Prints the epochs that a place keeps and when each was published (UTC), a tab "
-                "between them, the newest first.",
+                "Prints the epochs that a place keeps, the newest first: when each was published "
+                "(UTC), and, if the place keeps that, who did and why; tabs between them.",
                 "locus table history file:/etc/locus/table.json --most 10");
   PlaceOption(line, "URI", &uri,
               "The place: file:PATH, etcd://H1:P1,H2:P2/PREFIX or mysql://USER@HOST:PORT/DB")
@@ -130,9 +130,12 @@ int RunTableHistory(std::span<const std::string> words) {
   }
   std::string out;
   for (const PublishedEpoch& each : *epochs) {
-    absl::StrAppend(&out, each.epoch, "\t", UtcSeconds(each.published_at), "\n");
+    absl::StrAppend(&out, each.epoch, "\t", UtcSeconds(each.published_at));
+    const PublicationNote& note = each.note;
+    if (note != PublicationNote()) absl::StrAppend(&out, "\t", note.author, "\t", note.reason);
+    out += "\n";
   }
-  return PrintAll("table history", out);
+  return PrintAll("table history", ForStdout(out));
 }
 
 int RunTableDiff(std::span<const std::string> words) {

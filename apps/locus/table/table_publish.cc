@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs that change what a place has.
+#include <pwd.h>
 #include <unistd.h>
 
+#include <array>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locus/audit/change_audit.h"
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
@@ -14,6 +17,7 @@
 #include "apps/locus/table/table_file.h"
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/table_change.h"
+#include "routing/source/publication_note.h"
 #include "src/base/check.h"
 
 namespace locus::cli {
@@ -23,8 +27,38 @@ constexpr char kPlaceHelp[] =
     "The place: file:PATH, etcd://H1:P1,H2:P2/PREFIX or "
     "mysql://USER@HOST:PORT/DB";
 
+// "olga@db-admin-1": the account that this process runs as.
+std::string UserAtHost() {
+  passwd found;
+  passwd* user = nullptr;
+  std::array<char, 4096> texts;
+  if (getpwuid_r(getuid(), &found, texts.data(), texts.size(), &user) != 0) user = nullptr;
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  const std::string name = user == nullptr ? absl::StrCat("uid ", getuid()) : user->pw_name;
+  return internal::SafeNote(absl::StrCat(name, "@", host.data()), "").author;
+}
+
+// What publication verbs have in common: who publishes why, and where that is recorded.
+struct PublicationTrace {
+  PublicationNote note;
+  ChangeAudit audit;
+
+  void DeclareOn(VerbLine& line) {
+    line.Text("--reason TEXT", &note.reason,
+              "Why: the place keeps it beside the table, with your user name and host");
+    audit.DeclareOn(line);
+  }
+  absl::Status Open(const TableUri& uri) {
+    note.author = UserAtHost();
+    LOCUS_RETURN_IF_ERROR(note.Check());
+    return audit.Open(uri.text);
+  }
+};
+
 struct PublishLine {
   TableUri uri;
+  PublicationTrace trace;
   std::string file = "-";
   std::optional<uint64_t> expect;  // the newest epoch; nullopt: whichever it is
   bool next_epoch = false;
@@ -134,9 +168,20 @@ absl::Status PrintUnlessQuiet(const std::string& text) {
   return absl::IsCancelled(status) ? absl::OkStatus() : status;
 }
 
+void Record(const PreparedTable& prepared, const std::string& change, PublicationTrace& trace) {
+  const PublicationNote& note = trace.note;
+  AuditRecord record;
+  record.kind = AuditRecord::Kind::kTablePublished;
+  record.token = prepared.table.epoch();
+  record.holder = note.author;
+  record.detail = note.reason.empty() ? change : absl::StrCat(note.reason, ": ", change);
+  trace.audit.Record(std::move(record));
+}
+
 // Prints what changes, then publishes unless it is a dry run.
 absl::Status PrintAndPublish(TablePublisher& publisher, const PreparedTable& prepared,
-                             uint64_t expected, bool dry_run, const NamedChanges& named) {
+                             uint64_t expected, bool dry_run, const NamedChanges& named,
+                             PublicationTrace& trace) {
   LOCUS_ASSIGN_OR_RETURN(uint64_t next, NextEpoch(publisher, 0));
   PublishedState state{.newest = prepared.newest ? &*prepared.newest : nullptr,
                        .highest = next - 1};
@@ -149,11 +194,17 @@ absl::Status PrintAndPublish(TablePublisher& publisher, const PreparedTable& pre
         absl::StrCat(publisher.place(), ": ", judged.status().message(),
                      nameable ? FlagsThatAreMissing(state, prepared.table, changes) : ""));
   }
-  LOCUS_RETURN_IF_ERROR(PrintUnlessQuiet(ChangeText(prepared)));
+  const std::string change = ChangeText(prepared);
+  LOCUS_RETURN_IF_ERROR(PrintUnlessQuiet(change));
   // Also where it is the newest: a publication that was cut short is then completed.
-  if (!dry_run) LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, expected, changes));
-  return PrintUnlessQuiet(
-      absl::StrCat(Outcome(prepared, dry_run), " at ", publisher.place(), "\n"));
+  if (!dry_run) {
+    LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, expected, changes, trace.note));
+    if (prepared.newest != prepared.table) Record(prepared, change, trace);
+  }
+  const absl::Status printed =
+      PrintUnlessQuiet(absl::StrCat(Outcome(prepared, dry_run), " at ", publisher.place(), "\n"));
+  LOCUS_RETURN_IF_ERROR(trace.audit.Finish("the table was published"));
+  return printed;
 }
 
 }  // namespace
@@ -189,8 +240,12 @@ int RunTablePublish(std::span<const std::string> words) {
   line.Flag("--dry-run", &given.dry_run,
             "Only print what it would change, or why it would be refused");
   given.named.Declare(line);
+  given.trace.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (absl::Status read = given.named.Read(); !read.ok()) return WrongUsage(kVerb, read);
+  if (absl::Status opened = given.trace.Open(given.uri); !opened.ok()) {
+    return FailToOpen(kVerb, opened);
+  }
   TablePlace place(kVerb);
   if (std::optional<int> exit = place.OpenPublisher(given.uri)) return *exit;
   absl::StatusOr<RoutingTable> table = LoadTable(given.file);
@@ -201,8 +256,8 @@ int RunTablePublish(std::span<const std::string> words) {
   uint64_t expected = given.expect.value_or(prepared->expected());
   // The newest already: as when it was published first.
   if (prepared->newest == prepared->table && expected == prepared->table.epoch()) --expected;
-  absl::Status status =
-      PrintAndPublish(place.publisher(), *prepared, expected, given.dry_run, given.named);
+  absl::Status status = PrintAndPublish(place.publisher(), *prepared, expected, given.dry_run,
+                                        given.named, given.trace);
   return status.ok() ? kDone : Fail(kVerb, status);
 }
 
@@ -229,8 +284,14 @@ int RunTableRestore(std::span<const std::string> words) {
   line.Flag("--replace-spoiled", &options.named.spoiled,
             "Also if the file of a place is not a routing table: it is kept as FILE.spoiled");
   named.Declare(line);
+  PublicationTrace trace;
+  trace.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (absl::Status read = named.Read(); !read.ok()) return WrongUsage(kVerb, read);
+  if (trace.note.reason.empty()) {
+    trace.note.reason = absl::StrCat("restore epoch ", epoch);
+  }
+  if (absl::Status opened = trace.Open(uri); !opened.ok()) return FailToOpen(kVerb, opened);
   if (options.named.spoiled) named.NameSpoiled();
   TablePlace place(kVerb);
   if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
@@ -240,7 +301,7 @@ int RunTableRestore(std::span<const std::string> words) {
     return Fail(kVerb, WithRepair(uri, WithLostAfter(place.publisher(), prepared.status())));
   }
   absl::Status status =
-      PrintAndPublish(place.publisher(), *prepared, prepared->expected(), dry_run, named);
+      PrintAndPublish(place.publisher(), *prepared, prepared->expected(), dry_run, named, trace);
   return status.ok() ? kDone : Fail(kVerb, status);
 }
 

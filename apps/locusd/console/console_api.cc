@@ -216,7 +216,7 @@ class ConsoleApi::Rep {
                                      .peer = request.peer,
                                      .request_id = std::string(request.Header("X-Request-Id"))}](
                 Shown& s) mutable {
-              by.answer = s.places.Publish(body);
+              by.answer = s.places.Publish(body, by);
               if (by.answer.ok()) {
                 ++publications_;
                 by.place = s.places.table_place();

@@ -51,6 +51,7 @@ struct ConsolePublication {
   absl::StatusOr<std::string> answer = std::string();  // JSON with the epoch and the diff
   uint64_t epoch = 0;                                  // of that table; 0: none was published
   std::string place = {};                              // that keeps it
+  std::string reason = {};                             // that the client gave
   std::string change = {};                             // the diff in words
 };
 

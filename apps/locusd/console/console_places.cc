@@ -162,10 +162,12 @@ absl::StatusOr<std::string> ConsolePlaces::Plan(const std::string& body,
   return PlanJson(table, std::move(request), load);
 }
 
-absl::StatusOr<std::string> ConsolePlaces::Publish(const std::string& body) {
+absl::StatusOr<std::string> ConsolePlaces::Publish(const std::string& body,
+                                                   ConsolePublication& by) {
   LOCUS_ASSIGN_OR_RETURN(const PublishRequest request, ParsePublishRequest(body));
   LOCUS_ASSIGN_OR_RETURN(const std::shared_ptr<TablePublisher> publisher, Publisher());
-  return locusd::Publish(*publisher, request);
+  by.reason = request.reason;
+  return locusd::Publish(*publisher, request, by.client.empty() ? "console" : by.client);
 }
 
 absl::StatusOr<std::string> ConsolePlaces::Leases(const Query& query) {

@@ -37,7 +37,8 @@ class ConsolePlaces {
   absl::StatusOr<std::string> Diff(const Query& query);
   // `load`: of each vnode; empty: it is not known.
   absl::StatusOr<std::string> Plan(const std::string& body, const std::vector<double>& load);
-  absl::StatusOr<std::string> Publish(const std::string& body);
+  // Of the publication `by`, which gets the reason that the body gives.
+  absl::StatusOr<std::string> Publish(const std::string& body, ConsolePublication& by);
   const std::string& table_place() const { return parts_.table_place; }
   absl::StatusOr<std::string> Leases(const Query& query);
   absl::StatusOr<std::string> Members();

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/shown/plan_step.h"
 #include "locus/routing/routing_table.h"
+#include "locus/routing/table_publisher.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -242,6 +243,9 @@ absl::StatusOr<PublishRequest> ParsePublishRequest(std::string_view body) {
     object.Fail("digest", "must be the 64 hex digits that /v1/plan answered");
   }
   request.most_per_shard = object.Number("most_per_shard", 1, kMostPerShard).value_or(1);
+  request.reason = object.Text("reason").value_or("");
+  const absl::Status reason = PublicationNote{"", request.reason}.Check();
+  if (!reason.ok()) object.Fail("reason", std::string(reason.message()));
   LOCUS_RETURN_IF_ERROR(object.Finish());
   return request;
 }

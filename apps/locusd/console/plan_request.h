@@ -31,6 +31,7 @@ struct PublishRequest {
   uint64_t epoch = 0;
   std::string plan;    // JSON
   std::string digest;  // 64 hex digits
+  std::string reason;  // PublicationNote::reason; may be empty
   size_t most_per_shard = 1;
 };
 absl::StatusOr<PublishRequest> ParsePublishRequest(std::string_view body);

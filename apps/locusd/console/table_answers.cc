@@ -15,6 +15,7 @@
 #include "locus/routing/ring_view.h"
 #include "locus/routing/table_change.h"
 #include "locus/shard_gene.h"
+#include "routing/source/publication_note.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -199,7 +200,8 @@ absl::StatusOr<std::string> PlanJson(const RoutingTable& table, PlanRequest requ
                       "\"},\"unchanged\":null}");
 }
 
-absl::StatusOr<std::string> Publish(TablePublisher& publisher, const PublishRequest& request) {
+absl::StatusOr<std::string> Publish(TablePublisher& publisher, const PublishRequest& request,
+                                    const std::string& author) {
   auto answer = [](const RoutingTable& before, const RoutingTable& after, bool already) {
     return absl::StrCat("{\"epoch\":", after.epoch(), ",\"diff\":", DiffJson(before, after),
                         ",\"already\":", already ? "true" : "false", "}");
@@ -219,7 +221,8 @@ absl::StatusOr<std::string> Publish(TablePublisher& publisher, const PublishRequ
         " with most_per_shard ", request.most_per_shard, ": plan again, and look at its change"));
   }
   if (step.next == newest) return answer(newest, newest, true);
-  LOCUS_RETURN_IF_ERROR(publisher.Publish(step.next, request.epoch));
+  LOCUS_RETURN_IF_ERROR(
+      publisher.Publish(step.next, request.epoch, {}, internal::SafeNote(author, request.reason)));
   return answer(newest, step.next, false);
 }
 

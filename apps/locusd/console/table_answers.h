@@ -38,7 +38,8 @@ absl::StatusOr<std::string> PlanJson(const RoutingTable& table, PlanRequest requ
 
 // `PublishAnswer`, once it is published. ABORTED: somebody else published since, or the digest is
 // of another table. Otherwise errors of ParsePlan, NextMoves and the publisher.
-absl::StatusOr<std::string> Publish(TablePublisher& publisher, const PublishRequest& request);
+absl::StatusOr<std::string> Publish(TablePublisher& publisher, const PublishRequest& request,
+                                    const std::string& author);
 
 // Of the next table's document: 64 hex digits.
 std::string DigestOf(const RoutingTable& table);

@@ -16,11 +16,26 @@
 
 namespace locus {
 
+// Who publishes a table, and why. A place keeps it beside the table, whose format has no room for
+// it. Either text may be empty; both are for tables that a place got without a note.
+struct PublicationNote {
+  std::string author;
+  std::string reason;
+
+  static constexpr size_t kMostBytes = 512;  // of each text
+  // INVALID_ARGUMENT: a text is longer, is not UTF-8, or has a character that is a control
+  // character, is invisible or changes the direction.
+  absl::Status Check() const;
+  friend bool operator==(const PublicationNote&, const PublicationNote&) = default;
+};
+
 // One of the tables that a place keeps.
 struct PublishedEpoch {
   uint64_t epoch = 0;
   // When it was published, by the clock of the place (of the publisher, where the place has none).
   absl::Time published_at;
+  // Safe to print on one line, whatever another program wrote there.
+  PublicationNote note = {};
 };
 
 // Publishes routing tables at a place, where a TableSource finds them, and keeps the earlier ones.
@@ -41,11 +56,14 @@ class TablePublisher {
 
   // Makes `table` the newest if the newest epoch is `expected` (0: nothing was published yet).
   // Returns OK without a change if the newest table is equal already. Allows the guarded changes in
-  // `named`, and no others. Errors as for JudgePublication.
+  // `named`, and no others. Errors as for JudgePublication, and of note.Check().
   virtual absl::Status Publish(const RoutingTable& table, uint64_t expected,
-                               const GuardedChanges& named) = 0;
+                               const GuardedChanges& named, const PublicationNote& note) = 0;
+  absl::Status Publish(const RoutingTable& table, uint64_t expected, const GuardedChanges& named) {
+    return Publish(table, expected, named, {});
+  }
   absl::Status Publish(const RoutingTable& table, uint64_t expected) {
-    return Publish(table, expected, {});
+    return Publish(table, expected, {}, {});
   }
 
   // The tables that are kept, the newest first, at most `most`. A place keeps at least the last
@@ -124,7 +142,8 @@ absl::StatusOr<PreparedTable> PrepareRestore(TablePublisher& publisher, uint64_t
 
 // Publishes the table of PrepareRestore and returns it. ABORTED: another publisher was faster.
 absl::StatusOr<RoutingTable> RestoreTable(TablePublisher& publisher, uint64_t epoch,
-                                          const RestoreOptions& options = {});
+                                          const RestoreOptions& options = {},
+                                          const PublicationNote& note = {});
 
 }  // namespace locus
 

@@ -49,6 +49,7 @@ class MemoryTablePlace {
   struct Kept {
     RoutingTable table;
     absl::Time published_at;
+    PublicationNote note;
   };
 
   // Call these with mutex_ held.
@@ -127,8 +128,9 @@ class MemoryTablePublisher : public TablePublisher, public Faults {
   }
   using TablePublisher::Publish;
   absl::Status Publish(const RoutingTable& table, uint64_t expected,
-                       const GuardedChanges& named) override {
+                       const GuardedChanges& named, const PublicationNote& note) override {
     return Through([&]() -> absl::Status {
+      if (absl::Status checked = note.Check(); !checked.ok()) return checked;
       absl::StatusOr<RoutingTable> newest = place_->Current();
       if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
       PublishedState state{.newest = newest.ok() ? &*newest : nullptr};
@@ -142,7 +144,7 @@ class MemoryTablePublisher : public TablePublisher, public Faults {
       std::erase_if(place_->kept_, [&](const MemoryTablePlace::Kept& kept) {
         return kept.table.epoch() == table.epoch();
       });
-      place_->kept_.push_back({table, place_->clock_.Now()});
+      place_->kept_.push_back({table, place_->clock_.Now(), note});
       return absl::OkStatus();
     });
   }
@@ -152,7 +154,7 @@ class MemoryTablePublisher : public TablePublisher, public Faults {
       std::vector<PublishedEpoch> history;
       for (auto kept = place_->kept_.rbegin();
            kept != place_->kept_.rend() && history.size() < most; ++kept) {
-        history.push_back({kept->table.epoch(), kept->published_at});
+        history.push_back({kept->table.epoch(), kept->published_at, kept->note});
       }
       return history;
     });

@@ -3,12 +3,14 @@
 
 #include <zlib.h>
 
+#include <map>
 #include <optional>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "routing/source/publication_note.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -70,6 +72,11 @@ std::string TableKeys::Published(uint64_t epoch) const {
   return absl::StrFormat("%s%020d", AllPublished(), epoch);
 }
 std::string TableKeys::AllPublished() const { return base_ + "published/"; }
+
+std::string TableKeys::AllNotes() const { return base_ + "notes/"; }
+std::string TableKeys::Note(uint64_t epoch) const {
+  return absl::StrFormat("%s%020d", AllNotes(), epoch);
+}
 
 std::string PackDocument(const std::string& document) {
   if (document.size() <= kLongestPlain) return document;
@@ -139,6 +146,16 @@ absl::StatusOr<std::vector<KeptEpoch>> ReadHistory(const TableKeys& keys,
     history.push_back({*epoch, absl::FromUnixMillis(static_cast<int64_t>(*ms)), *bytes});
   }
   return history;
+}
+
+void AddNotes(const TableKeys& keys, const std::vector<KeyValue>& pairs,
+              std::vector<KeptEpoch>& history) {
+  std::map<std::string_view, std::string_view> notes;
+  for (const KeyValue& pair : pairs) notes.emplace(pair.key, pair.value);
+  for (KeptEpoch& kept : history) {
+    const auto note = notes.find(keys.Note(kept.epoch));
+    if (note != notes.end()) kept.note = internal::ParseNoteText(note->second);
+  }
 }
 
 uint64_t FirstKept(std::span<const KeptEpoch> history) {

@@ -28,6 +28,10 @@ class TableKeys {
   // All keys of Published begin with it.
   std::string AllPublished() const;
 
+  // All keys of Note begin with it.
+  std::string AllNotes() const;
+  std::string Note(uint64_t epoch) const;
+
   // "etcd at h1:p1 key locus/table"
   const std::string& place() const { return place_; }
 
@@ -47,14 +51,19 @@ absl::StatusOr<std::string> UnpackDocument(std::string_view value);
 struct KeptEpoch {
   uint64_t epoch = 0;
   absl::Time published_at;
-  uint64_t bytes = 0;  // of the value
+  uint64_t bytes = 0;         // of the value
+  PublicationNote note = {};  // has a key of its own
 
   // The value; the epoch is in the key.
   std::string Text() const;
 };
-// In the order of epochs. DATA_LOSS: a key or value that cannot be.
+// In the order of epochs, without notes. DATA_LOSS: a key or value that cannot be.
 absl::StatusOr<std::vector<KeptEpoch>> ReadHistory(const TableKeys& keys,
                                                    const std::vector<KeyValue>& pairs);
+
+// Gives each epoch of the history the note that is kept of it.
+void AddNotes(const TableKeys& keys, const std::vector<KeyValue>& pairs,
+              std::vector<KeptEpoch>& history);
 
 // `history` is in the order of epochs, the one that is being published included. All from this
 // epoch on are kept.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/clock.h"
 #include "routing/engine/etcd/stored_table.h"
+#include "routing/source/publication_note.h"
 #include "src/base/check.h"
 #include "src/engine/etcd/connection.h"
 
@@ -15,7 +16,7 @@ using etcd::KeptEpoch;
 
 constexpr size_t kMostNamed = 10;
 // Of a publication, for everything but the table.
-constexpr size_t kRequestHead = 4096;
+constexpr size_t kRequestHead = 8192;
 
 absl::StatusOr<RoutingTable> ReadTable(const std::string& value) {
   absl::StatusOr<std::string> document = etcd::UnpackDocument(value);
@@ -64,9 +65,11 @@ class EtcdTablePublisher::Rep {
   absl::StatusOr<std::vector<KeptEpoch>> History() {
     LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
     etcd::Txn txn;
-    LOCUS_ASSIGN_OR_RETURN(auto ranges,
-                           Ranges(txn.GetAll(keys_.AllPublished()), 1, connection_->Deadline()));
-    return HistoryIn(ranges[0]);
+    txn.GetAll(keys_.AllPublished()).GetAll(keys_.AllNotes());
+    LOCUS_ASSIGN_OR_RETURN(auto ranges, Ranges(txn, 2, connection_->Deadline()));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<KeptEpoch> history, HistoryIn(ranges[0]));
+    etcd::AddNotes(keys_, ranges[1], history);
+    return history;
   }
 
   absl::StatusOr<RoutingTable> Fetch(uint64_t epoch) {
@@ -86,8 +89,10 @@ class EtcdTablePublisher::Rep {
     return absl::DataLossError(Here(absl::StrCat("kept as epoch ", epoch, ": ", why)));
   }
 
-  absl::Status Publish(const RoutingTable& table, uint64_t expected, const GuardedChanges& named) {
+  absl::Status Publish(const RoutingTable& table, uint64_t expected, const GuardedChanges& named,
+                       const PublicationNote& note) {
     LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
+    LOCUS_RETURN_IF_ERROR(note.Check());
     const std::string value = etcd::PackDocument(table.ToJson());
     LOCUS_RETURN_IF_ERROR(CheckSize(value));
     etcd::TimePoint deadline = connection_->Deadline();
@@ -111,7 +116,7 @@ class EtcdTablePublisher::Rep {
       }
       if (*judged == Publication::kIsNewest) return absl::OkStatus();
       LOCUS_ASSIGN_OR_RETURN(etcd::TimeSpan now, connection_->Now(deadline));
-      KeptEpoch kept{table.epoch(), now.Nearest(Clock::System().Now()), value.size()};
+      KeptEpoch kept{table.epoch(), now.Nearest(Clock::System().Now()), value.size(), note};
       if (!history.empty()) {
         kept.published_at = std::max(kept.published_at, history.back().published_at);
       }
@@ -146,10 +151,16 @@ class EtcdTablePublisher::Rep {
         .Put(keys_.newest(), value)
         .Put(keys_.Epoch(kept.epoch), value)
         .Put(keys_.Published(kept.epoch), kept.Text());
+    if (kept.note == PublicationNote()) {
+      txn.Delete(keys_.Note(kept.epoch), keys_.Note(kept.epoch + 1));
+    } else {
+      txn.Put(keys_.Note(kept.epoch), internal::NoteText(kept.note));
+    }
     uint64_t first = etcd::FirstKept(history);
     if (first > history.front().epoch) {
       txn.Delete(keys_.Epoch(0), keys_.Epoch(first));
       txn.Delete(keys_.Published(0), keys_.Published(first));
+      txn.Delete(keys_.Note(0), keys_.Note(first));
     }
     LOCUS_ASSIGN_OR_RETURN(etcd::TxnAnswer answer, connection_->Commit(txn, deadline));
     return answer.succeeded;
@@ -192,8 +203,8 @@ EtcdTablePublisher::~EtcdTablePublisher() {
 absl::StatusOr<RoutingTable> EtcdTablePublisher::Current() { return rep_->Current(); }
 
 absl::Status EtcdTablePublisher::Publish(const RoutingTable& table, uint64_t expected,
-                                         const GuardedChanges& named) {
-  return rep_->Publish(table, expected, named);
+                                         const GuardedChanges& named, const PublicationNote& note) {
+  return rep_->Publish(table, expected, named, note);
 }
 
 absl::StatusOr<std::vector<PublishedEpoch>> EtcdTablePublisher::History(size_t most) {
@@ -201,7 +212,7 @@ absl::StatusOr<std::vector<PublishedEpoch>> EtcdTablePublisher::History(size_t m
   LOCUS_ASSIGN_OR_RETURN(std::vector<KeptEpoch> kept, rep_->History());
   std::vector<PublishedEpoch> history;
   for (auto at = kept.rbegin(); at != kept.rend() && history.size() < most; ++at) {
-    history.push_back({at->epoch, at->published_at});
+    history.push_back({at->epoch, at->published_at, at->note});
   }
   return history;
 }

@@ -5,6 +5,7 @@
 #include "locus/routing/engine/mariadb.h"
 #include "locus/routing/table_source.h"
 #include "routing/engine/mariadb/table_rows.h"
+#include "routing/source/publication_note.h"
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
 #include "src/base/text.h"
@@ -52,6 +53,7 @@ struct Found {
   std::optional<TableRow> newest;
   std::optional<uint64_t> oldest_to_keep;
   uint64_t longest_statement = 0;
+  bool has_notes = false;
 
   uint64_t epoch() const { return newest ? newest->epoch : 0; }
 };
@@ -65,9 +67,9 @@ absl::StatusOr<Found> LockAndLook(Connection& connection) {
                        mariadb::SelectNewest(),
                        " FOR UPDATE;SELECT epoch FROM routing_table ORDER BY epoch DESC"
                        " LIMIT 1 OFFSET ",
-                       kKept - 2, ";SELECT @@max_allowed_packet"),
+                       kKept - 2, ";SELECT @@max_allowed_packet;", mariadb::SelectNoteColumns()),
           {mariadb::kNoRows, mariadb::AtMostOneRow(1), mariadb::kNewestShape,
-           mariadb::AtMostOneRow(1), mariadb::OneRow(1)}));
+           mariadb::AtMostOneRow(1), mariadb::OneRow(1), mariadb::OneRow(1)}));
   if (results[1].rows.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "mariadb ", connection.place(),
@@ -82,6 +84,7 @@ absl::StatusOr<Found> LockAndLook(Connection& connection) {
   }
   LOCUS_ASSIGN_OR_RETURN(int64_t longest, NumberIn(results[4].rows[0], 0, connection.place()));
   found.longest_statement = static_cast<uint64_t>(longest);
+  found.has_notes = results[5].rows[0][0] == "2";
   return found;
 }
 
@@ -94,14 +97,23 @@ struct Write {
 // node ends this transaction between the two, the node carries the second one out on its own,
 // commits it, and reports the conflict only then: a plain INSERT would leave a table that nobody
 // published.
-Write WriteOf(const Found& found, uint64_t epoch, std::string_view document) {
+Write WriteOf(const Found& found, uint64_t epoch, std::string_view document,
+              const PublicationNote& note) {
   Write write;
+  auto value = [](const std::string& text) {
+    return text.empty() ? "NULL" : absl::StrCat("X'", HexOf(text), "'");
+  };
+  std::string columns, values;
+  if (found.has_notes) {
+    columns = ", author, reason";
+    values = absl::StrCat(", ", value(note.author), ", ", value(note.reason));
+  }
   write.statements = absl::StrCat(
       "UPDATE routing_table_head SET epoch = ", epoch,
       ", publications = publications + 1 WHERE one = 1 AND publications = ", found.publications,
-      ";INSERT INTO routing_table (epoch, document, published_at) SELECT ", epoch, ", X'",
-      HexOf(document),
-      "', UTC_TIMESTAMP(6) FROM routing_table_head WHERE one = 1 AND epoch = ", epoch,
+      ";INSERT INTO routing_table (epoch, document, published_at", columns, ") SELECT ", epoch,
+      ", X'", HexOf(document), "', UTC_TIMESTAMP(6)", values,
+      " FROM routing_table_head WHERE one = 1 AND epoch = ", epoch,
       " AND publications = ", found.publications + 1, ";");
   write.shapes = {mariadb::kNoRows, mariadb::kNoRows, mariadb::kNoRows};
   if (found.oldest_to_keep) {
@@ -118,6 +130,7 @@ struct Wanted {
   const std::string document;
   const uint64_t expected;
   const GuardedChanges& named;
+  const PublicationNote& note;
 };
 
 // Reads the newest table within the transaction that has locked its row.
@@ -142,7 +155,7 @@ absl::Status PublishIn(Connection& connection, const Wanted& wanted) {
                                                              judged.status().message()));
   }
   if (*judged == Publication::kIsNewest) return connection.Run("COMMIT").status();
-  Write write = WriteOf(found, wanted.table.epoch(), document);
+  Write write = WriteOf(found, wanted.table.epoch(), document, wanted.note);
   if (write.statements.size() >= found.longest_statement) {
     return absl::FailedPreconditionError(absl::StrCat(
         "mariadb ", connection.place(), ": a document of ", document.size(),
@@ -238,8 +251,10 @@ absl::StatusOr<RoutingTable> MariadbTablePublisher::Fetch(uint64_t epoch) {
 }
 
 absl::Status MariadbTablePublisher::Publish(const RoutingTable& table, uint64_t expected,
-                                            const GuardedChanges& named) {
-  Wanted wanted{table, table.ToJson(), expected, named};
+                                            const GuardedChanges& named,
+                                            const PublicationNote& note) {
+  LOCUS_RETURN_IF_ERROR(note.Check());
+  Wanted wanted{table, table.ToJson(), expected, named, note};
   return rep_->Use([&](Connection& connection) { return PublishIn(connection, wanted); });
 }
 
@@ -248,15 +263,20 @@ absl::StatusOr<std::vector<PublishedEpoch>> MariadbTablePublisher::History(size_
   std::vector<PublishedEpoch> history;
   absl::Status status = rep_->Use([&](Connection& connection) -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(
+        auto columns, connection.RunCurrent(mariadb::SelectNoteColumns(), {mariadb::OneRow(1)}));
+    const bool has_notes = columns[0].rows[0][0] == "2";
+    LOCUS_ASSIGN_OR_RETURN(
         auto results, connection.RunCurrent(
                           absl::StrCat("SELECT epoch, ", mariadb::MicrosecondsOf("published_at"),
+                                       has_notes ? ", author, reason" : ", NULL, NULL",
                                        " FROM routing_table ORDER BY epoch DESC LIMIT ", most),
-                          {mariadb::Rows(2, most)}));
+                          {mariadb::Rows(4, most)}));
     history.clear();
     for (const Result::Row& row : results[0].rows) {
       LOCUS_ASSIGN_OR_RETURN(int64_t epoch, NumberIn(row, 0, connection.place()));
       LOCUS_ASSIGN_OR_RETURN(int64_t us, NumberIn(row, 1, connection.place()));
-      history.push_back({static_cast<uint64_t>(epoch), absl::FromUnixMicros(us)});
+      history.push_back({static_cast<uint64_t>(epoch), absl::FromUnixMicros(us),
+                         internal::SafeNote(row[2].value_or(""), row[3].value_or(""))});
     }
     return absl::OkStatus();
   });

@@ -30,6 +30,7 @@ constexpr char kCreateTables[] = R"sql(
     epoch BIGINT UNSIGNED NOT NULL CHECK (epoch BETWEEN 1 AND 9223372036854775807),
     document LONGTEXT NOT NULL,
     published_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    author VARCHAR(512), reason VARCHAR(512),
     bytes INT UNSIGNED AS (OCTET_LENGTH(document)) STORED,
     checksum CHAR(64) CHARACTER SET ascii COLLATE ascii_bin AS (SHA2(document, 256)) STORED,
     PRIMARY KEY (epoch)
@@ -69,6 +70,11 @@ std::string SelectWhole(std::optional<uint64_t> epoch) {
       epoch ? absl::StrCat(" FROM routing_table WHERE epoch = ", *epoch) : std::string(kNewest);
   return absl::StrCat("SELECT ", kColumns, ", IF(bytes <= ", TableSource::kMaxDocumentBytes,
                       ", document, NULL)", where);
+}
+
+std::string SelectNoteColumns() {
+  return "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
+         " AND TABLE_NAME = 'routing_table' AND COLUMN_NAME IN ('author', 'reason')";
 }
 
 absl::StatusOr<std::optional<TableRow>> ParseRow(const Result& result, std::string_view place) {
@@ -120,7 +126,15 @@ absl::Status CreateTables(Connection& connection) {
   for (size_t at; (at = statements.find("%s")) != std::string::npos;) {
     statements.replace(at, 2, kComment);
   }
-  return connection.Run(statements).status();
+  LOCUS_RETURN_IF_ERROR(connection.Run(statements).status());
+  // Of a place that an earlier version made. Accounts without ALTER may still run this again.
+  LOCUS_ASSIGN_OR_RETURN(auto columns, connection.Run(SelectNoteColumns(), {OneRow(1)}));
+  if (columns[0].rows[0][0] == "2") return absl::OkStatus();
+  return connection
+      .Run(
+          "ALTER TABLE routing_table ADD COLUMN IF NOT EXISTS author VARCHAR(512),"
+          " ADD COLUMN IF NOT EXISTS reason VARCHAR(512)")
+      .status();
 }
 
 }  // namespace locus::mariadb

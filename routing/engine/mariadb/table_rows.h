@@ -53,7 +53,11 @@ absl::StatusOr<std::optional<TableRow>> ParseRow(const Result& result, std::stri
 absl::Status Explain(const Connection& connection, const absl::Status& status,
                      absl::StatusCode no_table);
 
-// Creates the missing tables. FAILED_PRECONDITION: they were not created by locus.
+// Answers 2 where routing_table has the columns of PublicationNote, which tables of earlier
+// versions have not.
+std::string SelectNoteColumns();
+
+// Creates the missing tables and columns. FAILED_PRECONDITION: they were not created by locus.
 absl::Status CreateTables(Connection& connection);
 
 }  // namespace locus::mariadb

@@ -86,7 +86,8 @@ class MariadbTableSource : public TableSource {
 class MariadbTablePublisher : public TablePublisher {
  public:
   // Creates the database tables if they are missing. FAILED_PRECONDITION: other tables have these
-  // names. The account needs CREATE, SELECT and INSERT.
+  // names. The account needs CREATE, SELECT and INSERT; also ALTER, where an earlier version made
+  // them: the columns of PublicationNote are added.
   static absl::Status CreateSchema(const MariadbTableOptions& options);
 
   // Does not connect. INVALID_ARGUMENT: bad options.
@@ -96,8 +97,8 @@ class MariadbTablePublisher : public TablePublisher {
 
   absl::StatusOr<RoutingTable> Current() override;
   using TablePublisher::Publish;
-  absl::Status Publish(const RoutingTable& table, uint64_t expected,
-                       const GuardedChanges& named) override;
+  absl::Status Publish(const RoutingTable& table, uint64_t expected, const GuardedChanges& named,
+                       const PublicationNote& note) override;
   absl::StatusOr<std::vector<PublishedEpoch>> History(size_t most) override;
   absl::StatusOr<RoutingTable> Fetch(uint64_t epoch) override;
   std::string place() const override;

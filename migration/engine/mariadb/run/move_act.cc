@@ -17,6 +17,7 @@
 #include "migration/engine/mariadb/verify/marker_pass.h"
 #include "migration/engine/mariadb/verify/row_verifier.h"
 #include "migration/fence/guard_sql.h"
+#include "routing/source/publication_note.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
@@ -79,7 +80,9 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
         LOCUS_RETURN_IF_ERROR(CandidatesKnowTheEnd());
       }
       auto published = internal::PublishChange(
-          publisher_, record_.leg, [&](const RoutingTable& newest) -> absl::StatusOr<RoutingTable> {
+          publisher_, record_.leg,
+          internal::SafeNote(options_.name, absl::StrCat("move ", move_.name)),
+          [&](const RoutingTable& newest) -> absl::StatusOr<RoutingTable> {
             if (decision.kind == Decision::Kind::kPublishEnd)
               return internal::WithEnd(newest, record_.leg);
             if (decision.kind == Decision::Kind::kPublishDrop) {

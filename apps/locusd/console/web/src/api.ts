@@ -140,7 +140,8 @@ export interface TableAnswer {
 // Scope: read. Errors: 404 no place that keeps tables; 503 it does not answer.
 export interface TableHistory {
   place: string;
-  tables: { epoch: number; published_at: string }[];
+  // Who published it, and why: where the place keeps that.
+  tables: { epoch: number; published_at: string; author?: string; reason?: string }[];
 }
 
 // GET /v1/table/diff?before=N[&after=M]: as `locus table diff --json`, of two epochs that the place

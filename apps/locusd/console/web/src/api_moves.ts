@@ -163,6 +163,8 @@ export interface PublishRequest {
   plan: Plan;
   digest: string;
   most_per_shard?: number;
+  // Kept beside the table, with the name of the token; at most 512 bytes.
+  reason?: string;
 }
 export interface PublishAnswer {
   epoch: number;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/audit/rule_audit.h"
+#include "apps/locus/audit/change_audit.h"
 
 #include <optional>
 #include <string>
@@ -10,6 +10,7 @@
 #include "locus/audit_hooks.h"
 #include "locus/engine/clickhouse.h"
 #include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus::cli {
 namespace {
@@ -20,7 +21,7 @@ constexpr uint64_t kTries = 2;
 
 }  // namespace
 
-struct RuleAudit::Rep {
+struct ChangeAudit::Rep {
   std::optional<std::string> server;
   ClickHouseOptions options;
   bool tls = false;
@@ -29,13 +30,14 @@ struct RuleAudit::Rep {
   std::string place;
 };
 
-RuleAudit::RuleAudit() : rep_(std::make_unique<Rep>()) {}
-RuleAudit::~RuleAudit() = default;
+ChangeAudit::ChangeAudit() : rep_(std::make_unique<Rep>()) {}
+ChangeAudit::~ChangeAudit() = default;
 
-void RuleAudit::DeclareOn(VerbLine& line) {
+void ChangeAudit::DeclareOn(VerbLine& line, std::string_view besides) {
   line.Text("--audit HOST:PORT", &rep_->server,
-            "The ClickHouse server, its HTTP port, in whose table the change is recorded; on "
-            "locusd:// and raft:// the cluster records it")
+            absl::StrCat(
+                "The ClickHouse server, its HTTP port, in whose table the change is recorded",
+                internal::ToAbsl(besides)))
       .Else("LOCUS_AUDIT");
   line.Text("--audit-database D", &rep_->options.database, "The database");
   line.Text("--audit-table T", &rep_->options.table, "The table (locus audit create)");
@@ -46,8 +48,12 @@ void RuleAudit::DeclareOn(VerbLine& line) {
       .Needs("--audit-tls");
 }
 
-absl::Status RuleAudit::Open(const StoreUri& uri) {
-  if (!rep_->server || uri.engine == StoreUri::Engine::kLocusd) return absl::OkStatus();
+absl::Status ChangeAudit::Open(const StoreUri& store) {
+  return store.engine == StoreUri::Engine::kLocusd ? absl::OkStatus() : Open(store.text);
+}
+
+absl::Status ChangeAudit::Open(const std::string& place) {
+  if (!rep_->server) return absl::OkStatus();
   rep_->options.endpoint = *rep_->server;
   rep_->options.tls.enabled = rep_->tls;
   rep_->options.tls.ca_file = rep_->tls_ca.value_or("");
@@ -57,15 +63,21 @@ absl::Status RuleAudit::Open(const StoreUri& uri) {
   AuditSinkOptions of_sink;
   of_sink.linger = absl::ZeroDuration();
   LOCUS_ASSIGN_OR_RETURN(rep_->sink, AuditSink::Open(std::move(writer), of_sink));
-  rep_->place = uri.text;
+  rep_->place = place;
   return absl::OkStatus();
 }
 
-void RuleAudit::Follow(SequenceTypeStore& types) {
+void ChangeAudit::Follow(SequenceTypeStore& types) {
   if (rep_->sink != nullptr) types.set_on_event(AuditRules(*rep_->sink, {.place = rep_->place}));
 }
 
-absl::Status RuleAudit::Finish() {
+void ChangeAudit::Record(AuditRecord record) {
+  if (rep_->sink == nullptr) return;
+  record.place = rep_->place;
+  rep_->sink->Record(std::move(record));
+}
+
+absl::Status ChangeAudit::Finish(std::string_view done) {
   if (rep_->sink == nullptr) return absl::OkStatus();
   const absl::Time until = absl::Now() + kPatience;
   absl::Status written;
@@ -76,7 +88,7 @@ absl::Status RuleAudit::Finish() {
   } while (!written.ok() && stats.failures < kTries && absl::Now() < until);
   if (written.ok() && stats.dropped == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("the rule was changed, and that is not recorded: ",
+      absl::StrCat(internal::ToAbsl(done), ", and that is not recorded: ",
                    stats.last_failure.ok() ? written.message() : stats.last_failure.message()));
 }
 
