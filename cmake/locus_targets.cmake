@@ -16,6 +16,24 @@ if(LOCUS_CCACHE AND PROJECT_IS_TOP_LEVEL)
                                   ${LOCUS_CCACHE})
 endif()
 
+# locus_harden(target): makes errors of memory hard to exploit, in the build types that people install.
+# The presets for development and the package of a distribution have the type None: these get only the
+# flags of their builder.
+function(locus_harden target)
+  set(installed $<CONFIG:Release,RelWithDebInfo,MinSizeRel>)
+  set(is_program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+  target_compile_options(${target} PRIVATE $<${installed}:-fstack-protector-strong>)
+  if(NOT LOCUS_PRECOMPILE_HEADERS)  # with them, all sources are compiled with -fPIC
+    set(is_pic $<BOOL:$<TARGET_PROPERTY:POSITION_INDEPENDENT_CODE>>)
+    target_compile_options(${target} PRIVATE $<$<AND:${installed},$<NOT:${is_pic}>>:-fPIE>)
+  endif()
+  # -U: some compilers define it themselves.
+  target_compile_options(${target}
+                         PRIVATE "$<${installed}:SHELL:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>")
+  target_link_options(${target} PRIVATE "$<${installed}:LINKER:-z,relro,-z,now>"
+                      $<$<AND:${installed},${is_program}>:-pie>)
+endfunction()
+
 function(locus_compile_options target)
   if(PROJECT_IS_TOP_LEVEL)  # in the project of another, warnings are its own affair
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion
@@ -33,6 +51,9 @@ function(locus_compile_options target)
                                                  -Wno-stringop-overread)
       endif()
     endif()
+  endif()
+  if(LOCUS_HARDEN AND NOT LOCUS_SANITIZE)
+    locus_harden(${target})
   endif()
   # The message of a failed check names its file; where that lay at build time is nobody's business.
   target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
