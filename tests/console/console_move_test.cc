@@ -108,6 +108,17 @@ TEST_F(ConsoleMoveTest, MoveUnderWay_IsToldAsTheCommandShowsIt) {
   EXPECT_LT(move["runner"]["silent_ms"], 120'000);
   EXPECT_EQ(moving["table_moves"].size(), 2u);
 
+  // The load is what the shards count. Here the move alone writes, and no ID comes from this
+  // process.
+  EXPECT_TRUE(WaitUntil([&] {
+    const json shards = server.Get("/v1/shards");
+    Fits("ShardsAnswer", shards);
+    if (shards["load"]["writes_window_ms"] == 0) return false;
+    const json& written = shards["shards"][0]["writes"];
+    return written.is_object() && written["per_second"] > 0 && written["share"] > 0 &&
+           written["share"] <= 1 && shards["shards"][1]["writes"].is_object();
+  }));
+
   // A shard that does not answer is said to, and the rest stands as it was known.
   servers_[1]->Stop();
   const json half = events.NextOf("moves", [](const json& told) {

@@ -78,6 +78,12 @@ std::string MovesJson(const RoutingTable& table, const std::string& file,
       ",\"unheard\":", json::serialize(json::value(json::string(state.seen.unheard))), "}");
 }
 
+// Where nobody looks at the shards.
+std::string MovesJsonOfTable(const RoutingTable& table) {
+  const MovesWatch::State nothing;
+  return MovesJson(table, "", nothing);
+}
+
 // The parts, and who looks at their moves.
 struct Shown {
   explicit Shown(ConsoleParts parts) : places(std::move(parts)) {}
@@ -329,7 +335,7 @@ class ConsoleApi::Rep {
     const ShownPtr shown = shown_.load();
     const absl::StatusOr<std::shared_ptr<const RoutingTable>> table = shown->places.Table();
     if (!table.ok()) return respond(AnswerOf(table.status()));
-    if (shown->moves == nullptr) return respond(AnswerOf(MovesJson(**table, "", {})));
+    if (shown->moves == nullptr) return respond(AnswerOf(MovesJsonOfTable(**table)));
     shown->moves->Ask([table = *table, file = shown->places.parts().move_file,
                        respond = std::move(respond)](absl::StatusOr<MovesWatch::State> state) {
       if (!state.ok()) return respond(AnswerOf(state.status()));
@@ -357,7 +363,8 @@ class ConsoleApi::Rep {
     return ShardsJson(*table, load, window,
                       ids == nullptr || !ids->orders
                           ? "this process gives out no order IDs"
-                          : "order IDs have not been counted for long enough");
+                          : "order IDs have not been counted for long enough",
+                      shown.moves == nullptr ? ShardWrites() : shown.moves->Writes());
   }
 
   void Tick() {
@@ -403,7 +410,7 @@ class ConsoleApi::Rep {
     if (shown->moves == nullptr || (*table)->epoch() != moves_of_) {
       moves_of_ = (*table)->epoch();
       if (shown->moves == nullptr) {
-        hub_.Publish("moves", MovesJson(**table, "", {}), now);
+        hub_.Publish("moves", MovesJsonOfTable(**table), now);
       } else {
         shown->moves->Want(now + kInterest);
       }

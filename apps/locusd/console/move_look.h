@@ -6,17 +6,21 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "apps/locusd/console/shard_writes.h"
 #include "locus/routing/routing_table.h"
 
 namespace locus::locusd {
 
-// What the shards say of the moves of a move file, as `locus move status` shows it.
+// What the shards say of their load, and of the moves of a move file.
 // Thread safety: none.
 class MoveLook {
  public:
   struct Seen {
-    std::string moves;    // JSON: an array of `MoveStatus` of web/src/api.ts
-    std::string unheard;  // of shards that did not answer, whose moves may be missing; "": none
+    // JSON: an array of `MoveStatus` of web/src/api.ts.
+    std::string moves = "[]";
+    ShardWrites writes;  // of all shards of the table
+    // Of shards that did not answer, whose moves may be missing; "": none.
+    std::string unheard;
   };
 
   // Connects nothing. FAILED_PRECONDITION: this build has no MariaDB. Errors of the file.

@@ -33,6 +33,11 @@ void MovesWatch::Want(absl::Duration until) {
   changed_.NotifyAll();
 }
 
+ShardWrites MovesWatch::Writes() {
+  MutexLock lock(mutex_);
+  return state_.seen.writes;
+}
+
 void MovesWatch::Ask(std::function<void(absl::StatusOr<State>)> told) {
   absl::StatusOr<State> now;
   {

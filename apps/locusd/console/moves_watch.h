@@ -24,7 +24,7 @@ namespace locus::locusd {
 class MovesWatch {
  public:
   struct State {
-    MoveLook::Seen seen = {"[]", ""};
+    MoveLook::Seen seen;
     absl::Time looked_at = absl::InfinitePast();  // the last time that they answered
     absl::Status error;                           // of the last look
   };
@@ -38,6 +38,8 @@ class MovesWatch {
 
   // Goes on looking each kPause until this moment of the steady clock.
   void Want(absl::Duration until);
+  // What the last look saw of the shards' load.
+  ShardWrites Writes();
   // Calls `told` with a state that is not older than kFresh, now or later; with UNAVAILABLE where
   // too many wait.
   void Ask(std::function<void(absl::StatusOr<State>)> told);

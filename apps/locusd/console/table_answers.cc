@@ -109,7 +109,8 @@ std::string TableEventJson(const RoutingTable& table, const std::string& source)
 }
 
 std::string ShardsJson(const RoutingTable& table, const std::vector<double>& load,
-                       absl::Duration window, const std::string& why_absent) {
+                       absl::Duration window, const std::string& why_absent,
+                       const ShardWrites& writes) {
   std::map<uint32_t, ShardCount> counts;
   double all_load = 0;
   for (size_t vnode = 0; vnode < ShardGene::kCount; ++vnode) {
@@ -130,6 +131,8 @@ std::string ShardsJson(const RoutingTable& table, const std::vector<double>& loa
   }
   double weights = 0;
   for (const Shard& shard : table.shards()) weights += shard.weight;
+  double all_writes = 0;
+  for (const auto& [shard, per_second] : writes.per_second) all_writes += per_second;
   json::array shards;
   for (const Shard& shard : table.shards()) {
     const ShardCount& count = counts[shard.id];
@@ -144,10 +147,17 @@ std::string ShardsJson(const RoutingTable& table, const std::vector<double>& loa
       of["load"] = {{"ids_per_second", count.load},
                     {"share", all_load > 0 ? count.load / all_load : 0}};
     }
+    of["writes"] = nullptr;
+    if (const auto at = writes.per_second.find(shard.id); at != writes.per_second.end()) {
+      of["writes"] = {{"per_second", at->second},
+                      {"share", all_writes > 0 ? at->second / all_writes : 0}};
+    }
     shards.push_back(std::move(of));
   }
-  json::object by{
-      {"by", nullptr}, {"window_ms", absl::ToInt64Milliseconds(window)}, {"why_absent", nullptr}};
+  json::object by{{"by", nullptr},
+                  {"window_ms", absl::ToInt64Milliseconds(window)},
+                  {"why_absent", nullptr},
+                  {"writes_window_ms", absl::ToInt64Milliseconds(writes.window)}};
   if (load.empty()) {
     by["why_absent"] = JsonText(why_absent);
   } else {

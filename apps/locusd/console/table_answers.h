@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "apps/locusd/console/plan_request.h"
+#include "apps/locusd/console/shard_writes.h"
 #include "locus/engine/locusd_cluster.h"
 #include "locus/routing/router.h"
 #include "locus/routing/routing_table.h"
@@ -24,8 +25,10 @@ std::string TableJson(const RoutingTable& table, const std::string& source);
 std::string TableEventJson(const RoutingTable& table, const std::string& source);
 // `ShardsAnswer`. `load`: of each vnode, in order IDs a second; empty: it is not known, and
 // `why_absent` says why.
+// `writes`: what the shards say themselves.
 std::string ShardsJson(const RoutingTable& table, const std::vector<double>& load,
-                       absl::Duration window, const std::string& why_absent);
+                       absl::Duration window, const std::string& why_absent,
+                       const ShardWrites& writes);
 // `table_moves` of `MovesAnswer`: a move for each run of vnodes of one owner.
 std::string TableMovesJson(const RoutingTable& table);
 // `TableDiff`.

@@ -171,6 +171,8 @@ export interface ShardsAnswer {
     moving_in: number;
     moving_out: number;
     load: ShardLoad | null;
+    // null: the shard was not asked, since no move file is configured, or did not answer.
+    writes: ShardWrites | null;
   })[];
   // What `load` of the shards was counted from, or why it is null.
   load: {
@@ -178,7 +180,15 @@ export interface ShardsAnswer {
     by: "ids" | null;
     window_ms: number;
     why_absent: string | null;
+    // Over which writes were counted; 0: they were not.
+    writes_window_ms: number;
   };
+}
+// Statements that wrote rows, as the shard's server counts them.
+export interface ShardWrites {
+  per_second: number;
+  // Of all shards that answered, 0..1.
+  share: number;
 }
 export interface ShardLoad {
   ids_per_second: number;

@@ -2,7 +2,7 @@
 // The small parts that all views are made of.
 
 import type { ComponentChildren } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Problem } from "../api";
 import { thousands } from "./format";
 
@@ -26,11 +26,28 @@ export function Card(props: {
   );
 }
 
+// The classes of an element that goes on beyond its left or right edge.
+const edges = ({ scrollLeft, scrollWidth, clientWidth }: HTMLElement) =>
+  (scrollLeft > 1 ? " more-left" : "") +
+  (scrollLeft + clientWidth < scrollWidth - 1 ? " more-right" : "");
+
 // A wide thing that scrolls by itself, also by keyboard.
 export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+  const ref = useRef<HTMLElement>(null);
+  const [more, setMore] = useState("");
+  const look = () => ref.current !== null && setMore(edges(ref.current));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: look reads what is there at the time
+  useEffect(() => {
+    const element = ref.current;
+    if (element === null) return;
+    const sizes = new ResizeObserver(look);
+    sizes.observe(element);
+    for (const child of element.children) sizes.observe(child);
+    return () => sizes.disconnect();
+  }, []);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
-    <section class="scroll" aria-label={label} tabIndex={0}>
+    <section ref={ref} class={`scroll${more}`} aria-label={label} tabIndex={0} onScroll={look}>
       {children}
     </section>
   );

@@ -87,13 +87,14 @@ function Steps({ onClose }: { onClose: () => void }) {
       const answer = await send<PlanAnswer>(paths.plan, request);
       go({ name: "plan", planned: { answer, mostPerShard: request.most_per_shard ?? 1 } });
     });
-  const publish = ({ answer, mostPerShard }: Planned) =>
+  const publish = ({ answer, mostPerShard }: Planned, reason: string) =>
     attempt(async () => {
       const published = await send<PublishAnswer>(paths.publish, {
         epoch: answer.epoch,
         plan: answer.plan,
         digest: answer.next?.digest,
         most_per_shard: mostPerShard,
+        ...(reason === "" ? {} : { reason }),
       });
       void loadTable();
       go({ name: "done", published, plan: answer.plan });
@@ -128,7 +129,7 @@ function Steps({ onClose }: { onClose: () => void }) {
           answer={step.planned.answer}
           busy={busy}
           onBack={() => go({ name: "plan", planned: step.planned })}
-          onPublish={() => publish(step.planned)}
+          onPublish={(reason) => publish(step.planned, reason)}
         />
       )}
       {step.name === "done" && <Done published={step.published} onClose={onClose} />}

@@ -12,10 +12,11 @@ interface RowFacts {
   shard: ShardRow;
   most: number;
   loadMost: number;
-  loadTold: boolean;
+  load: LoadOf;
 }
 
-function Row({ shard, most, loadMost, loadTold }: RowFacts) {
+function Row({ shard, most, loadMost, load: loadOf }: RowFacts) {
+  const load = loadOf(shard);
   const labels = Object.entries(shard.labels ?? {});
   return (
     <tr>
@@ -49,14 +50,14 @@ function Row({ shard, most, loadMost, loadTold }: RowFacts) {
         {thousands(shard.weight)} <small>{percent(shard.weight_share)}</small>
       </td>
       <td class="bar-cell">
-        {shard.load === null || !loadTold ? (
+        {load === null ? (
           "–"
         ) : (
           <Bar
-            value={shard.load.share}
+            value={load.share}
             most={loadMost}
             fill={shardClass(shard.id)}
-            label={`${percent(shard.load.share)}, ${rate(shard.load.ids_per_second)}`}
+            label={`${percent(load.share)}, ${rate(load.perSecond)}`}
           />
         )}
       </td>
@@ -74,12 +75,40 @@ function Row({ shard, most, loadMost, loadTold }: RowFacts) {
   );
 }
 
-// Of fewer order IDs in all, shares say nothing: one shard has 100 % of one order.
+// Of fewer in all, shares say nothing: one shard has 100 % of one order.
 const leastIds = 100;
 
-export function tellsLoad(answer: ShardsAnswer): boolean {
-  const perSecond = answer.shards.reduce((sum, each) => sum + (each.load?.ids_per_second ?? 0), 0);
-  return (perSecond * answer.load.window_ms) / 1000 >= leastIds;
+type LoadOf = (shard: ShardRow) => { share: number; perSecond: number } | null;
+
+const idsOf: LoadOf = ({ load }) => load && { share: load.share, perSecond: load.ids_per_second };
+const writesOf: LoadOf = ({ writes }) =>
+  writes && { share: writes.share, perSecond: writes.per_second };
+
+// What the load of the shards is: what they say themselves, where they are asked, since other
+// programs write, too; otherwise the IDs of this process. And what that is, in words.
+export function loadOf(answer: ShardsAnswer): { load: LoadOf; text: string } {
+  const { load, shards: rows } = answer;
+  const within = (ms: number) => `in the last ${Math.round(ms / 1000)} s`;
+  const least = (of: LoadOf, ms: number) =>
+    (rows.reduce((sum, each) => sum + (of(each)?.perSecond ?? 0), 0) * ms) / 1000 >= leastIds;
+  const told = (of: LoadOf, ms: number, what: string) =>
+    least(of, ms)
+      ? { load: of, text: `Load: ${what} ${within(ms)}.` }
+      : {
+          load: () => null,
+          text: `Load: ${what} ${within(ms)}; fewer than ${leastIds}, so no shares are shown.`,
+        };
+  if (load.writes_window_ms > 0) {
+    return told(
+      writesOf,
+      load.writes_window_ms,
+      "statements that wrote rows, as the shards count them,",
+    );
+  }
+  if (load.why_absent !== null) {
+    return { load: () => null, text: `Load is not shown: ${load.why_absent}` };
+  }
+  return told(idsOf, load.window_ms, "order IDs that this process gave out");
 }
 
 const headings = ["shard", "vnodes", "share of vnodes", "weight", "load", "moving"];
@@ -87,8 +116,8 @@ const headings = ["shard", "vnodes", "share of vnodes", "weight", "load", "movin
 function Shares({ answer }: { answer: ShardsAnswer }) {
   const { shown, more } = useFirst(answer.shards);
   const most = Math.max(...answer.shards.flatMap((each) => [each.share, each.weight_share]), 0);
-  const loadTold = tellsLoad(answer);
-  const loadMost = Math.max(...answer.shards.map((each) => each.load?.share ?? 0), 0);
+  const { load, text } = loadOf(answer);
+  const loadMost = Math.max(...answer.shards.map((each) => load(each)?.share ?? 0), 0);
   return (
     <>
       <Scroll label="Shards">
@@ -110,26 +139,13 @@ function Shares({ answer }: { answer: ShardsAnswer }) {
           </thead>
           <tbody>
             {shown.map((shard) => (
-              <Row
-                key={shard.id}
-                shard={shard}
-                most={most}
-                loadMost={loadMost}
-                loadTold={loadTold}
-              />
+              <Row key={shard.id} shard={shard} most={most} loadMost={loadMost} load={load} />
             ))}
           </tbody>
         </table>
       </Scroll>
       {more}
-      <p class="hint">
-        The mark in a bar is what the weight gives.{" "}
-        {answer.load.why_absent !== null
-          ? `Load is not shown: ${answer.load.why_absent}`
-          : `Load: order IDs that this process gave out in the last ${Math.round(
-              answer.load.window_ms / 1000,
-            )} s${loadTold ? "" : `; fewer than ${leastIds}, so no shares are shown`}.`}
-      </p>
+      <p class="hint">The mark in a bar is what the weight gives. {text}</p>
     </>
   );
 }

@@ -87,6 +87,7 @@ function History({ history }: { history: TableHistory }) {
                   epoch
                 </th>
                 <th scope="col">published</th>
+                <th scope="col">by, and why</th>
                 <th scope="col">
                   <span class="visually-hidden">difference</span>
                 </th>
@@ -102,6 +103,14 @@ function History({ history }: { history: TableHistory }) {
                       {thousands(each.epoch)}
                     </th>
                     <td>{each.published_at.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC")}</td>
+                    <td>
+                      <bdi class="break">{each.author ?? ""}</bdi>
+                      {each.reason !== undefined && (
+                        <small class="below">
+                          <bdi class="break">{each.reason}</bdi>
+                        </small>
+                      )}
+                    </td>
                     <td>
                       {before === undefined ? (
                         <small>oldest kept</small>

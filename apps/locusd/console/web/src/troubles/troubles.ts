@@ -15,6 +15,7 @@ import { age, ago, count, duration, percent, thousands } from "../base/format";
 import { unheardAfter } from "../cluster/member_facts";
 import { held, over, rogueWrites, silent } from "../moves/move_facts";
 import { strictRemarks } from "../sequences/sequence_facts";
+import { type Kind, type Remedy, remedies } from "./remedies";
 
 export interface Trouble {
   // The same while it lasts, so that it is announced once.
@@ -24,6 +25,8 @@ export interface Trouble {
   text: string;
   // Where more is told: a view's name.
   view?: string;
+  // What to do.
+  remedy: Remedy;
 }
 
 export interface Known {
@@ -41,14 +44,16 @@ export interface Known {
   strict: StrictStatus | null;
 }
 
-const bad = (key: string, text: string, view?: string): Trouble => ({
-  key,
+// `of`: whose trouble it is, where several may have it.
+const bad = (kind: Kind, text: string, view?: string, of = ""): Trouble => ({
+  key: of === "" ? kind : `${kind} ${of}`,
   tone: "bad",
   text,
   ...(view && { view }),
+  remedy: remedies[kind],
 });
-const warn = (key: string, text: string, view?: string): Trouble => ({
-  ...bad(key, text, view),
+const warn = (kind: Kind, text: string, view?: string, of?: string): Trouble => ({
+  ...bad(kind, text, view, of),
   tone: "warn",
 });
 
@@ -205,7 +210,7 @@ function ofStats({ stats, history }: Known): Trouble[] {
   for (const { name, store_error } of stats.sequences) {
     if (store_error !== null) {
       said.push(
-        bad(`sequence ${name}`, `The store of sequence ${name} fails: ${store_error}.`, "figures"),
+        bad("sequence", `The store of sequence ${name} fails: ${store_error}.`, "figures", name),
       );
     }
   }
@@ -214,55 +219,63 @@ function ofStats({ stats, history }: Known): Trouble[] {
 
 function ofMove(move: MoveStatus): Trouble[] {
   if (over(move)) return [];
-  const key = (what: string) => `move ${move.move} ${what}`;
   const name = `Move ${move.move}`;
   const figures = move.figures ?? {};
   const said: Trouble[] = [];
   if (move.state.startsWith("LOST")) {
-    said.push(bad(key("lost"), `${name}: the source has lost its record. ${move.next}`, "moves"));
+    said.push(
+      bad("move-lost", `${name}: the source has lost its record. ${move.next}`, "moves", move.move),
+    );
   }
   for (const side of [move.source, move.target]) {
     if (side.waits_for_space > 0) {
       said.push(
         bad(
-          key(`full ${side.id}`),
+          "move-full",
           `${name}: the disk of ${side.name} is full, ${count(side.waits_for_space, "session")} wait.`,
           "moves",
+          `${move.move} ${side.id}`,
         ),
       );
     }
     if ("trouble" in side.fence && side.fence.trouble !== "") {
       said.push(
         bad(
-          key(`shard ${side.id}`),
+          "move-shard",
           `${name}: ${side.name} does not answer: ${side.fence.trouble}`,
           "moves",
+          `${move.move} ${side.id}`,
         ),
       );
     }
   }
-  if (held(move) !== "") said.push(warn(key("held"), `${name} is on hold: ${held(move)}`, "moves"));
+  if (held(move) !== "")
+    said.push(warn("move-held", `${name} is on hold: ${held(move)}`, "moves", move.move));
   if (silent(move))
-    said.push(warn(key("runner"), `${name} has no runner; next: ${move.next}`, "moves"));
+    said.push(warn("move-runner", `${name} has no runner; next: ${move.next}`, "moves", move.move));
   if (figures.forth?.broken || figures.back?.broken) {
     said.push(
       bad(
-        key("broken"),
+        "move-broken",
         `${name}: a stream is broken: ${figures.forth?.broken || figures.back?.broken}`,
         "moves",
+        move.move,
       ),
     );
   }
   if (figures.unguarded)
-    said.push(bad(key("guards"), `${name} lacks guards: ${figures.unguarded}`, "moves"));
+    said.push(bad("move-guards", `${name} lacks guards: ${figures.unguarded}`, "moves", move.move));
   if (figures.differs)
-    said.push(bad(key("differs"), `${name}: the shards differ: ${figures.differs}`, "moves"));
+    said.push(
+      bad("move-differs", `${name}: the shards differ: ${figures.differs}`, "moves", move.move),
+    );
   if (rogueWrites(figures) > 0) {
     said.push(
       warn(
-        key("rogue"),
+        "move-rogue",
         `${name}: ${count(rogueWrites(figures), "write")} went past the guards.`,
         "moves",
+        move.move,
       ),
     );
   }
@@ -312,17 +325,19 @@ function ofMembers({ members, membersProblem }: Known): Trouble[] {
     if (member.forgot) {
       said.push(
         bad(
-          `forgot ${member.id}`,
+          "forgot",
           `Member ${member.address} has forgotten what it had confirmed: replace it.`,
           "cluster",
+          member.id,
         ),
       );
     } else if (member.silent_ms !== null && member.silent_ms > unheardAfter) {
       said.push(
         bad(
-          `silent ${member.id}`,
+          "silent",
           `Member ${member.address} has not been heard for ${duration(member.silent_ms)}.`,
           "cluster",
+          member.id,
         ),
       );
     }
@@ -332,7 +347,11 @@ function ofMembers({ members, membersProblem }: Known): Trouble[] {
 
 function ofStrict({ strict }: Known): Trouble[] {
   if (strict === null) return [];
-  return strictRemarks(strict).map((remark) => ({ ...remark, view: "sequences" }));
+  return strictRemarks(strict).map((remark) => ({
+    ...remark,
+    view: "sequences",
+    remedy: remedies.strict,
+  }));
 }
 
 // The worst first.

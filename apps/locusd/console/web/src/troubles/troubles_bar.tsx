@@ -68,7 +68,17 @@ export function TroublesBar() {
                 <span class="visually-hidden">
                   {each.tone === "bad" ? "Wrong: " : "To be looked at: "}
                 </span>
-                <span class="break">{each.text}</span>
+                <span class="break">
+                  {each.text}
+                  <small class="below">
+                    What to do: docs/{each.remedy.docs}
+                    {each.remedy.command !== undefined && (
+                      <>
+                        , <code>{each.remedy.command}</code>
+                      </>
+                    )}
+                  </small>
+                </span>
                 {each.view !== undefined && <a href={`#/${each.view}`}>show</a>}
               </li>
             ))}

@@ -16,6 +16,7 @@ import {
 } from "./locusd";
 import {
   desk,
+  fadesWhereItGoesOn,
   holds,
   type Opened,
   openBrowser,
@@ -210,6 +211,7 @@ test("a plan: as a picture before anything is published, then published with its
   await dialog.getByText("orders-d").first().waitFor();
   await holds(opened, "the question");
   await shoot(page, "publish", false);
+  await dialog.getByLabel("Reason").fill("ticket 4711");
   await dialog.getByRole("button", { name: "Publish epoch 2" }).click();
   await dialog.getByText("Published: epoch 2").waitFor();
   await dialog.getByRole("button", { name: "Done" }).click();
@@ -225,6 +227,7 @@ test("history: the epoch that was published, and what it changed", async () => {
     "main",
   );
   expect(said).toContain("mysql://db4/orders");
+  await untilText(page, /console\s+ticket 4711/, "main");
   const printed = await locus("table", "diff", `file:${data}/table.json`, "1", "2");
   await page.locator(".diff summary").click();
   expect((await text(page, ".diff pre")).trim()).toBe(printed.trim());
@@ -243,13 +246,16 @@ for (const [name, look] of Object.entries({
   test(`every view holds: ${name}`, async () => {
     const mine = await openPage(browser, locusd.url, look);
     await mine.page.getByRole("heading", { name: "Ring, epoch 2" }).waitFor();
+    let wide = 0;
     for (const view of views) {
       await show(mine.page, view);
       await mine.page.locator("main .card").first().waitFor();
       await mine.page.locator(".waiting").waitFor({ state: "detached" });
       await holds(mine, `${view}, ${name}`);
+      wide += await fadesWhereItGoesOn(mine.page);
       await shoot(mine.page, `${view.toLowerCase().replaceAll(" ", "-")}-${name}`);
     }
+    if (look.viewport === phone) expect(wide).toBeGreaterThan(0);
     await mine.page.context().close();
   });
 }
@@ -273,6 +279,7 @@ test("the service goes away: said on top with the age, and mended by itself when
     /No live updates: [\s\S]* old\. It is (tried again in|being tried)/,
     ".troubles",
   );
+  await untilText(page, /What to do: docs\/http\.md/, ".troubles");
   await holds(opened, "away");
   await shoot(page, "away", false);
   locusd = await startLaptop(data, port);

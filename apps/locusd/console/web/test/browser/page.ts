@@ -123,6 +123,38 @@ export async function holds({ page, complaints }: Opened, what: string): Promise
   expect(complaints, `${what}: the browser complains`).toEqual([]);
 }
 
+// What goes on beyond an edge is seen to: it fades there, and is whole again where it ends.
+export async function fadesWhereItGoesOn(page: Page): Promise<number> {
+  await page.locator("main details").evaluateAll((all) => {
+    for (const each of all) (each as HTMLDetailsElement).open = true;
+  });
+  const wide = page.locator("main section.scroll");
+  const mask = (index: number) =>
+    wide.nth(index).evaluate((element) => getComputedStyle(element).maskImage);
+  let found = 0;
+  for (let index = 0; index < (await wide.count()); ++index) {
+    const goesOn = await wide
+      .nth(index)
+      .evaluate((element) => element.scrollWidth > element.clientWidth + 1);
+    const ends = /rgba\(0, 0, 0, 0\)\)$/;
+    const begins = /^linear-gradient\(to right, rgba\(0, 0, 0, 0\)/;
+    if (!goesOn) {
+      await until("no fade", async () => (await mask(index)) === "none");
+      continue;
+    }
+    ++found;
+    await until("a fade at the right", async () => ends.test(await mask(index)));
+    expect(await mask(index)).not.toMatch(begins);
+    await wide.nth(index).evaluate((element) => element.scrollTo(element.scrollWidth, 0));
+    await until("a fade at the left only", async () => {
+      const now = await mask(index);
+      return begins.test(now) && !ends.test(now);
+    });
+    await wide.nth(index).evaluate((element) => element.scrollTo(0, 0));
+  }
+  return found;
+}
+
 export async function shoot(page: Page, name: string, fullPage = true): Promise<void> {
   await page.screenshot({ path: join(shots(), `${name}.png`), fullPage });
 }

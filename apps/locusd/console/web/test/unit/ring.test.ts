@@ -18,7 +18,7 @@ import {
 } from "../../src/ring/ring";
 import { within } from "../../src/ring/ring_strip";
 import { rowsOf } from "../../src/ring/ring_table";
-import { tellsLoad } from "../../src/ring/shards_card";
+import { loadOf } from "../../src/ring/shards_card";
 
 // A small generator of its own, so that a failure is a seed.
 function numbers(seed: number): (below: number) => number {
@@ -192,10 +192,47 @@ test("load is not shown as shares of a few orders", () => {
       moving_in: 0,
       moving_out: 0,
       load: { ids_per_second, share: 0 },
+      writes: null,
     })),
-    load: { by: "ids" as const, window_ms: 60_000, why_absent: null },
+    load: { by: "ids" as const, window_ms: 60_000, why_absent: null, writes_window_ms: 0 },
   });
-  expect(tellsLoad(answer([1 / 60, 0]))).toBe(false);
-  expect(tellsLoad(answer([1, 0]))).toBe(false);
-  expect(tellsLoad(answer([1, 1]))).toBe(true);
+  const shown = (rates: number[]) => {
+    const told = answer(rates);
+    const { load, text } = loadOf(told);
+    expect(text.includes("no shares are shown")).toBe(
+      told.shards.every((each) => load(each) === null),
+    );
+    return told.shards.map((each) => load(each)?.perSecond ?? null);
+  };
+  expect(shown([1 / 60, 0])).toEqual([null, null]);
+  expect(shown([1, 0])).toEqual([null, null]);
+  expect(shown([1, 1])).toEqual([1, 1]);
+});
+
+test("load is what the shards count, where they are asked: others write, too", () => {
+  const shard = (id: number, ids_per_second: number, writes: number | null) => ({
+    id,
+    name: "a",
+    endpoint: "",
+    vnodes: 0,
+    share: 0,
+    weight: 1,
+    weight_share: 0,
+    moving_in: 0,
+    moving_out: 0,
+    load: { ids_per_second, share: 1 },
+    writes: writes === null ? null : { per_second: writes, share: writes / 400 },
+  });
+  const answer = {
+    epoch: 1,
+    shards: [shard(1, 10, 100), shard(2, 0, 300), shard(3, 0, null)],
+    load: { by: "ids" as const, window_ms: 60_000, why_absent: null, writes_window_ms: 5000 },
+  };
+  const { load, text } = loadOf(answer);
+  expect(answer.shards.map(load)).toEqual([
+    { share: 0.25, perSecond: 100 },
+    { share: 0.75, perSecond: 300 },
+    null,
+  ]);
+  expect(text).toContain("as the shards count them, in the last 5 s");
 });

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import type { MoveStatus, Stats, StatsHistory, TableSourceState } from "../../src/api";
+import { remedies } from "../../src/troubles/remedies";
 import { type Known, type Trouble, troubles } from "../../src/troubles/troubles";
 import { announcement } from "../../src/troubles/troubles_bar";
 
@@ -198,8 +201,35 @@ test("what is bad stands before what is to be looked at", () => {
   expect(tones).toEqual(["bad", "warn"]);
 });
 
+test("each kind of trouble leads to a section of the documentation that is there", () => {
+  const sections = new Map<string, Set<string>>();
+  for (const [kind, { docs }] of Object.entries(remedies)) {
+    const [page = "", section = ""] = docs.split("#");
+    if (!sections.has(page)) {
+      const file = fileURLToPath(new URL(`../../../../../../docs/${page}`, import.meta.url));
+      const said = readFileSync(file, "utf8");
+      const headings = [...said.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+        heading
+          .toLowerCase()
+          .replaceAll(/[^a-z0-9 _-]/g, "")
+          .replaceAll(" ", "-"),
+      );
+      const marks = [...said.matchAll(/<a id="([^"]*)">/g)].map(([, mark = ""]) => mark);
+      sections.set(page, new Set([...headings, ...marks]));
+    }
+    expect(sections.get(page)?.has(section), `${kind}: ${docs}`).toBe(true);
+  }
+  const store = troubles({ ...well, stats: stats({ store_error: "no answer" }) })[0];
+  expect(store?.remedy.docs).toBe("operations.md#when-the-store-cannot-be-used");
+});
+
 test("announcements: what begins, what was mended; an age that ticks is silent", () => {
-  const one: Trouble = { key: "a", tone: "bad", text: "A is wrong, 1 s old." };
+  const one: Trouble = {
+    key: "a",
+    tone: "bad",
+    text: "A is wrong, 1 s old.",
+    remedy: remedies.store,
+  };
   const later = { ...one, text: "A is wrong, 2 s old." };
   expect(announcement([], [one])).toBe("A is wrong, 1 s old.");
   expect(announcement([one], [later])).toBe("");
