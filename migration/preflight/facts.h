@@ -99,9 +99,10 @@ struct Session {
   uint64_t id = 0;
   std::string account;  // "NAME@HOST"
 };
-// A table of the shard that an operator makes by the remedy of `open-sessions`. Its column
-// `newest`: sessions with higher numbers began with what SET GLOBAL has set.
-inline constexpr char kSessionMark[] = "locus_sessions";
+// A table that an operator makes by the remedy of `open-sessions`, with the server_id behind its
+// name, as replicas get that of their primary, too. Its column `newest`: sessions with higher
+// numbers began with what SET GLOBAL has set.
+inline constexpr char kSessionMark[] = "locus_sessions_";
 
 // A move of which the shard is the source, and that has not ended.
 struct OpenMove {
@@ -125,6 +126,8 @@ struct Server {
   Fact<std::vector<std::string>> text_writers = std::vector<std::string>();
   Fact<uint64_t> prepared = uint64_t{0};   // transactions that XA RECOVER shows
   Fact<uint64_t> connected = uint64_t{0};  // Threads_connected
+  // Sessions that may write the log in the form that it had before SET GLOBAL.
+  Fact<std::vector<Session>> old_sessions = std::vector<Session>();
 };
 
 // A replica that a failover may promote.
@@ -144,8 +147,6 @@ struct Shard {
   Fact<std::vector<std::string>> moves = std::vector<std::string>();
   Fact<std::vector<OpenMove>> open_moves = std::vector<OpenMove>();
   Fact<Accounts> accounts = Accounts();
-  // Sessions that may write the log in the form that it had before SET GLOBAL.
-  Fact<std::vector<Session>> old_sessions = std::vector<Session>();
   std::vector<Candidate> candidates;
   // The server_ids of the primaries that it replicates from; empty also where that may not be read.
   std::vector<uint64_t> follows;

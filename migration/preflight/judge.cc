@@ -181,10 +181,10 @@ void JudgeUse(const Server& server, Report& report) {
   }
 }
 
-// A session keeps the values that it began with, and the guards refuse its writes.
-void JudgeSessions(const Facts& facts, const Shard& shard, Report& report) {
-  const Server& server = shard.server;
-  const auto* sessions = report.Read("open-sessions", server.place, shard.old_sessions,
+// A session keeps the values that it began with, and the guards refuse its writes: on a candidate
+// once it is promoted, however long the session has only read.
+void JudgeSessions(const Facts& facts, const Server& server, bool candidate, Report& report) {
+  const auto* sessions = report.Read("open-sessions", server.place, server.old_sessions,
                                      "GRANT PROCESS ON *.* TO " + GranteeOf(server));
   if (sessions == nullptr) return;
   constexpr size_t kShown = 20;
@@ -196,16 +196,20 @@ void JudgeSessions(const Facts& facts, const Shard& shard, Report& report) {
     if (ours || ++count > kShown) continue;
     shown.push_back(absl::StrCat(session.id, " of ", session.account));
   }
-  report.Add("open-sessions", count == 0, server.place,
-             count == 0 ? "began with the settings of the log"
-                        : absl::StrCat(count, " may have begun before SET GLOBAL: ",
-                                       absl::StrJoin(shown, ", "), count > kShown ? ", ..." : ""),
-             "no session from before binlog_format and binlog_row_image were set: the guards would "
-             "refuse its writes",
-             absl::StrCat("CREATE OR REPLACE TABLE `", server.database, "`.", kSessionMark,
-                          " (newest BIGINT UNSIGNED PRIMARY KEY) SELECT CONNECTION_ID() AS newest;"
-                          " then let clients reconnect, or KILL the sessions that are left. Or "
-                          "restart the server with both in my.cnf"));
+  report.Add(
+      "open-sessions", count == 0, server.place,
+      count == 0
+          ? "began with the settings of the log"
+          : absl::StrCat(count, " may have begun before SET GLOBAL: ", absl::StrJoin(shown, ", "),
+                         count > kShown ? ", ..." : ""),
+      absl::StrCat("no session from before binlog_format and binlog_row_image were set: the "
+                   "guards would refuse its writes",
+                   candidate ? " once this server is promoted" : ""),
+      absl::StrCat(candidate ? "SET SESSION sql_log_bin = 0; " : "", "CREATE OR REPLACE TABLE `",
+                   server.database, "`.", kSessionMark, ValueOf(server, "server_id"),
+                   " (newest BIGINT UNSIGNED PRIMARY KEY) SELECT CONNECTION_ID() AS newest;"
+                   " then let clients reconnect, or KILL the sessions that are left. Or "
+                   "restart the server with both in my.cnf"));
 }
 
 void JudgeShard(const Facts& facts, const Shard& shard, Report& report) {
@@ -220,7 +224,7 @@ void JudgeShard(const Facts& facts, const Shard& shard, Report& report) {
   report.Add("read-only", ValueOf(server, "read_only") == "OFF", server.place,
              absl::StrCat("read_only ", ValueOf(server, "read_only")), "OFF",
              "a move needs the primary: correct the endpoint, or [shards.NAME] hosts");
-  JudgeSessions(facts, shard, report);
+  JudgeSessions(facts, server, false, report);
   JudgeRetention(facts, server, report);
   JudgeAccounts(facts, shard, report);
   JudgeTables(facts, shard, report);
@@ -314,7 +318,7 @@ void JudgeServer(const Server& server, Report& report) {
              "SET GLOBAL log_bin_trust_function_creators = ON, in my.cnf, too");
 }
 
-void JudgeCandidates(const Shard& shard, Report& report) {
+void JudgeCandidates(const Facts& facts, const Shard& shard, Report& report) {
   if (shard.candidates.empty()) {
     report.Add("candidates", true, shard.server.place,
                "none are named: what a promoted replica lacks would be lost, and the move could "
@@ -338,6 +342,7 @@ void JudgeCandidates(const Shard& shard, Report& report) {
                  setting.right[0], setting.remedy);
     }
     JudgeFilters(server, report);
+    JudgeSessions(facts, server, true, report);
     report.Add("candidate-log", ValueOf(server, "log_slave_updates") == "ON", server.place,
                absl::StrCat("log_slave_updates ", ValueOf(server, "log_slave_updates")), "ON",
                "start the server with log_slave_updates: promoted, it must have the whole log");
@@ -370,7 +375,7 @@ std::vector<Finding> Judge(const Facts& facts) {
   Report report;
   for (const Shard* shard : {&facts.source, &facts.target}) {
     JudgeShard(facts, *shard, report);
-    if (shard->server.login.ok()) JudgeCandidates(*shard, report);
+    if (shard->server.login.ok()) JudgeCandidates(facts, *shard, report);
   }
   if (facts.source.server.login.ok() && facts.target.server.login.ok()) {
     JudgeFences(facts, report);

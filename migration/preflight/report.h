@@ -38,7 +38,7 @@ class Report {
 
 // The parts of Judge, each for servers that let the mover in.
 void JudgeServer(const Server& server, Report& report);
-void JudgeCandidates(const Shard& shard, Report& report);
+void JudgeCandidates(const Facts& facts, const Shard& shard, Report& report);
 void JudgeAccounts(const Facts& facts, const Shard& shard, Report& report);
 void JudgeTables(const Facts& facts, const Shard& shard, Report& report);
 void JudgeTriggers(const Facts& facts, const Shard& shard, Report& report);

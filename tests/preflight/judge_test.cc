@@ -361,7 +361,7 @@ const std::vector<Break>& Breaks() {
        }},
       {"open-sessions",
        [](Facts& f) {
-         f.target.old_sessions = std::vector<Session>{{7, "shop@10.0.0.9"}};
+         f.target.server.old_sessions = std::vector<Session>{{7, "shop@10.0.0.9"}};
        }},
       {"stray-rows", [](Facts& f) { f.strays = std::vector<std::string>{"orders"}; }},
       {"stray-rows", [](Facts& f) { f.strays = absl::UnavailableError("timeout"); }},

@@ -34,9 +34,10 @@ inline constexpr char kMover[] =
     "GRANT SELECT, INSERT, UPDATE, DELETE ON shop.* TO service@'%'";
 
 // Tests set variables of the log, and their sessions end a moment later.
-inline constexpr char kNoOldSessions[] =
-    "CREATE OR REPLACE TABLE shop.locus_sessions (newest BIGINT UNSIGNED PRIMARY KEY) SELECT 0 AS"
-    " newest";
+inline std::string NoOldSessions(int server) {
+  return absl::StrCat("CREATE OR REPLACE TABLE shop.locus_sessions_", server + 1,
+                      " (newest BIGINT UNSIGNED PRIMARY KEY) SELECT 0 AS newest");
+}
 
 enum { kSource, kTarget, kReplica };
 
@@ -62,7 +63,7 @@ class PreflightTest : public ::testing::Test {
         servers_[i]->Sql("DROP USER ''@'" + row[0].value() + "'");
       }
       servers_[i]->Sql(absl::StrCat("CREATE DATABASE shop; USE shop; ", kTables, "; ", kMover));
-      servers_[i]->Sql(kNoOldSessions);
+      servers_[i]->Sql(NoOldSessions(i));
       InstallFence(i);
     }
     ASSERT_TRUE(WaitUntil([] {

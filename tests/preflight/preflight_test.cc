@@ -51,30 +51,39 @@ TEST_F(PreflightTest, SettingsOfAServer_AreEachRefused) {
                         "SET GLOBAL max_allowed_packet = 16777216"}});
 }
 
-// They would write until the guards are there, and then be refused.
+// They would write until the guards are there, and then be refused; on a candidate, when it is
+// promoted.
 TEST_F(PreflightTest, SessionsFromBeforeTheFormatWasSet_AreRefused) {
-  MariadbServer& source = *servers_[kSource];
-  MariadbOptions service = As(kSource);
-  service.user = "service";
-  source.Sql("SET GLOBAL binlog_format = MIXED");
-  auto old = SqlSession::Open(service).value();
-  source.Sql("SET GLOBAL binlog_format = ROW; DROP TABLE shop.locus_sessions");
-  const auto failed = [&] {
-    for (const Finding& finding : Findings()) {
-      if (!finding.ok && finding.check == "open-sessions") return finding;
-    }
-    return Finding();
-  };
-  EXPECT_THAT(failed().found, HasSubstr("of service@127.0.0.1"));
-  const std::string remedy = failed().remedy;
-  source.Sql(remedy.substr(0, remedy.find(';')));
-  auto young = SqlSession::Open(service).value();
-  EXPECT_TRUE(WaitUntil([&] {
-    return absl::StartsWith(failed().found, "1 may have begun before SET GLOBAL: ");
-  })) << failed().found;
-  old = nullptr;
-  EXPECT_TRUE(WaitUntil([&] { return Failed().empty(); })) << "the young one may stay";
-  source.Sql(kNoOldSessions);
+  for (const int at : {kSource, kReplica}) {
+    SCOPED_TRACE(at);
+    MariadbServer& server = *servers_[at];
+    MariadbOptions service = As(at);
+    service.user = "service";
+    server.Sql("SET GLOBAL binlog_format = MIXED");
+    auto old = SqlSession::Open(service).value();
+    // That of the primary, which a replica has, too, says nothing of its sessions.
+    server.Sql(
+        absl::StrCat("SET GLOBAL binlog_format = ROW; SET sql_log_bin = 0; DROP TABLE IF EXISTS"
+                     " shop.locus_sessions_",
+                     at + 1));
+    const auto failed = [&] {
+      for (const Finding& finding : Findings()) {
+        if (!finding.ok && finding.check == "open-sessions") return finding;
+      }
+      return Finding();
+    };
+    EXPECT_THAT(failed().found, HasSubstr("of service@127.0.0.1"));
+    EXPECT_THAT(failed().place, HasSubstr(absl::StrCat(":", server.port())));
+    const std::string remedy = failed().remedy;
+    server.Sql(remedy.substr(0, remedy.find("; then let")));
+    auto young = SqlSession::Open(service).value();
+    EXPECT_TRUE(WaitUntil([&] {
+      return absl::StartsWith(failed().found, "1 may have begun before SET GLOBAL: ");
+    })) << failed().found;
+    old = nullptr;
+    EXPECT_TRUE(WaitUntil([&] { return Failed().empty(); })) << "the young one may stay";
+    server.Sql(absl::StrCat("SET sql_log_bin = ", at == kReplica ? 0 : 1, "; ", NoOldSessions(at)));
+  }
 }
 
 // By a session that began before binlog_format was changed.

@@ -14,20 +14,22 @@ absl::StatusOr<std::vector<preflight::Session>> OldSessions(const AskRows& ask) 
                      " IN ('BINLOG_FORMAT', 'BINLOG_ROW_IMAGE') AND GLOBAL_VALUE_ORIGIN = 'SQL'",
                      1));
   if (Natural(rows[0], 0) == 0) return sessions;
+  LOCUS_ASSIGN_OR_RETURN(rows, ask("SELECT @@server_id", 1));
+  const std::string mark = absl::StrCat(preflight::kSessionMark, Natural(rows[0], 0));
   // Numbers begin anew as the server starts: an older mark says nothing.
   LOCUS_ASSIGN_OR_RETURN(
       rows, ask(absl::StrCat("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA ="
                              " DATABASE() AND TABLE_NAME = ",
-                             internal::SqlText(preflight::kSessionMark),
+                             internal::SqlText(mark),
                              " AND CREATE_TIME > NOW() - INTERVAL (SELECT VARIABLE_VALUE FROM"
                              " information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME')"
                              " SECOND"),
                 1));
   std::string newest;
   if (Natural(rows[0], 0) > 0) {
-    LOCUS_ASSIGN_OR_RETURN(rows, ask(absl::StrCat("SELECT COALESCE(MAX(newest), 0) FROM ",
-                                                  internal::SqlName(preflight::kSessionMark)),
-                                     1));
+    LOCUS_ASSIGN_OR_RETURN(
+        rows,
+        ask(absl::StrCat("SELECT COALESCE(MAX(newest), 0) FROM ", internal::SqlName(mark)), 1));
     newest = absl::StrCat(" AND ID <= ", Natural(rows[0], 0));
   }
   LOCUS_ASSIGN_OR_RETURN(

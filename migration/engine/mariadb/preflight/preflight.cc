@@ -278,7 +278,14 @@ void ReadCandidates(const MoveShard& shard, const std::vector<MariadbOptions>& c
     candidate.server.place = PlaceOf("candidate of " + shard.name, options);
     absl::StatusOr<Asked> asked = Asked::Open(options);
     candidate.server.login = asked.ok() ? ReadServer(*asked, candidate.server) : asked.status();
-    if (candidate.server.login.ok()) candidate.follows = ReadFollows(options, true);
+    if (candidate.server.login.ok()) {
+      candidate.follows = ReadFollows(options, true);
+      // Promoted, it takes the writes of those that are connected now.
+      candidate.server.old_sessions =
+          OldSessions([&](const std::string& statement, unsigned columns) {
+            return asked->Rows(statement, columns);
+          });
+    }
     facts.candidates.push_back(std::move(candidate));
   }
 }
@@ -303,7 +310,7 @@ absl::StatusOr<Asked> ReadShard(const Move& move, const MoveShard& shard,
     return asked->Rows(statement, columns);
   };
   facts.schema = ReadSchema(ask, move.tables);
-  facts.old_sessions = OldSessions(ask);
+  facts.server.old_sessions = OldSessions(ask);
   facts.server.text_writers = ReadTextWriters(*asked, facts.server, shard.server, move.tables);
   facts.fence = ReadFence(*asked);
   if (facts.fence.ok() && facts.fence->has_value()) facts.guards = VerifyGuards(move, shard);
