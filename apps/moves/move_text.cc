@@ -85,25 +85,57 @@ void AppendSpace(std::string& out, const std::string& shard, int64_t waiting) {
                           "goes on by itself within a minute"));
 }
 
-// `ended`: whether the copy has ended; the server's estimate of the rows may be twice what there
-// was.
-std::string CopiedText(const json& figures, bool ended) {
-  const double rows = NumberAt(figures, "/copied/rows", 0);
-  const double all = ended ? 0 : NumberAt(figures, "/copied/estimated", 0);
-  const double rate = NumberAt(figures, "/copied/rows_per_second", 0);
-  // A runner counts what it copied itself: there were none, or an earlier one did.
-  if (ended && rows == 0) return "all rows";
+// Why nothing is known of when it ends; empty: because it has just begun.
+std::string WhyNoEnd(const MoveView& view, const json& task) {
+  if (view.record->silent > kSilent) return "no runner";
+  if (view.source_waits_for_space + view.target_waits_for_space > 0) return "a disk is full";
+  if (std::string why = TextAt(task, "/waiting"); !why.empty()) return why;
+  return view.record->wish.hold.empty() ? "" : "held";
+}
+
+// Rows of about so many, how fast, and how long it still takes. `task`: a member of the figures.
+std::string ProgressText(const MoveView& view, const json& task) {
+  const double rows = NumberAt(task, "/rows", 0), all = NumberAt(task, "/estimated", 0);
   std::string text = absl::StrCat(WithThousands(Whole(rows)), " rows");
   if (all > 0) {
     absl::StrAppend(&text, " of about ", WithThousands(Whole(all)),
                     absl::StrFormat(" (%.0f %%)", std::min(100.0, 100 * rows / all)));
   }
-  if (rate > 0) absl::StrAppend(&text, ", ", WithThousands(Whole(rate)), " rows/s");
-  if (rate > 0 && all > rows) {
-    absl::StrAppend(&text, ", ", absl::FormatDuration(absl::Seconds(Whole((all - rows) / rate))),
-                    " left");
+  const std::string why = WhyNoEnd(view, task);
+  if (!why.empty()) return absl::StrCat(text, ", waits: ", why);
+  const double rate = NumberAt(task, "/rows_per_second", 0);
+  if (rate <= 0) return text;
+  absl::StrAppend(&text, ", ", WithThousands(Whole(rate)), " rows/s");
+  const double left = NumberAt(task, "/left_s", -1);
+  if (left >= 0) {
+    absl::StrAppend(&text, ", ", absl::FormatDuration(absl::Seconds(Whole(left))), " left");
   }
   return text;
+}
+
+json TaskIn(const json& figures, const char* name) {
+  const auto task = figures.find(name);
+  return task != figures.end() && task->is_object() ? *task : json::object();
+}
+
+// The server's estimate of the rows may be twice what there was, so that it is left out afterwards.
+// A runner counts what it copied itself: where it copied nothing, an earlier one did.
+std::string CopiedText(const MoveView& view, const json& figures) {
+  const json copied = TaskIn(figures, "copied");
+  if (view.record->phase <= Phase::kCopying) return ProgressText(view, copied);
+  const double rows = NumberAt(copied, "/rows", 0);
+  return rows == 0 ? "all rows" : absl::StrCat(WithThousands(Whole(rows)), " rows");
+}
+
+std::string ComparedText(const MoveView& view, const json& figures) {
+  const json compared = TaskIn(figures, "compared");
+  const bool under_way =
+      (view.record->phase == Phase::kVerifying || view.record->phase == Phase::kFinalizing) &&
+      compared.value("done", json(false)) != json(true);
+  return absl::StrCat(
+      under_way ? ProgressText(view, compared)
+                : absl::StrCat(WithThousands(Whole(NumberAt(compared, "/rows", 0))), " rows"),
+      ", ", WithThousands(Whole(NumberAt(compared, "/differences", 0))), " differences");
 }
 
 std::string TableText(const TableSight& table) {
@@ -172,16 +204,13 @@ void AppendFigures(std::string& out, const MoveView& view) {
   const bool ended = view.record->phase > Phase::kCopying;
   // A runner that began behind the copy knows nothing of it.
   if (!ended || NumberAt(figures, "/copied/rows", 0) > 0) {
-    AppendLine(out, "copied", CopiedText(figures, ended));
+    AppendLine(out, "copied", CopiedText(view, figures));
   }
   AppendLine(
       out, "lag",
       absl::StrCat("from the source ", Milliseconds(NumberAt(figures, "/forth/lag_ms", -1)),
                    ", from the target ", Milliseconds(NumberAt(figures, "/back/lag_ms", -1))));
-  AppendLine(out, "compared",
-             absl::StrCat(WithThousands(Whole(NumberAt(figures, "/compared/rows", 0))), " rows, ",
-                          WithThousands(Whole(NumberAt(figures, "/compared/differences", 0))),
-                          " differences"));
+  AppendLine(out, "compared", ComparedText(view, figures));
   if (const double deleted = NumberAt(figures, "/deleted/rows", 0); deleted > 0) {
     AppendLine(out, "deleted", absl::StrCat(WithThousands(Whole(deleted)), " rows"));
   }

@@ -2,11 +2,14 @@
 // Moves as runners make them, on two servers, under live writers.
 #include "migration/engine/mariadb/run/move_runner.h"
 
+#include <fstream>
 #include <iostream>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "migration/engine/mariadb/fence/moved_tables.h"
 #include "migration/engine/mariadb/run/move_control.h"
+#include "nlohmann/json.hpp"
 #include "tests/run/live_move.h"
 
 namespace locus {
@@ -253,6 +256,82 @@ TEST_F(MoveRunnerTest, LongHold_IsCutBetweenLetters) {
   Ask([&](Wish& wish) { wish.hold = std::string(990, '\x01'); });
   EXPECT_THAT(Record().wish.hold, HasSubstr("\\x01\\x01"));
   EXPECT_TRUE(records_->Note(move_.name, "hold", 0, std::string(100'000, '\xFF')).ok());
+}
+
+// Between one reading of the gates and the next the command becomes due: with the wish, and when
+// the dwell has passed.
+TEST_F(MoveRunnerTest, GateCommand_IsAskedBeforeEachStep) {
+  Begin();
+  mariadb::RunnerOptions options = TestRunner("one", directory_ / "");
+  const std::string asked = directory_ / "asked";
+  options.gates.command = absl::StrCat("echo $LOCUS_SHARE-$LOCUS_NEXT_SHARE >> ", asked);
+  auto runner = StartRunner(options);
+  WaitForPhase(Phase::kReady);
+  Ask([&](Wish& wish) {
+    wish.goal = 10000;
+    wish.by = 1000;
+    wish.dwell = absl::Milliseconds(130);
+  });
+  WaitForShare(10000);
+  runner->End();
+  std::set<std::string> steps;
+  std::ifstream file(asked);
+  for (std::string line; std::getline(file, line);) steps.insert(line);
+  std::set<std::string> all;
+  for (int share = 0; share < 10000; share += 1000) {
+    all.insert(absl::StrCat(share, "-", share + 1000));
+  }
+  EXPECT_EQ(steps, all);
+}
+
+// What has been waited for goes on where the runner that is gone was, and is not waited for anew.
+TEST_F(MoveRunnerTest, WaitsOfARunnerThatIsGone_GoOnWithTheNext) {
+  Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_100");
+  Begin();
+  mariadb::RunnerOptions options = TestRunner("one", directory_ / "");
+  options.gates.command = "exit 3";
+  options.gates.patience = absl::Hours(1);
+  auto runner = StartRunner(options);
+  WaitForPhase(Phase::kReady);
+  Ask([&](Wish& wish) {
+    wish.goal = 2500;
+    wish.dwell = absl::Hours(1);
+  });
+  const auto waited = [&](const char* timer) {
+    const auto status = nlohmann::json::parse(Record().status);
+    return status.at("waits").at(timer).get<int64_t>();
+  };
+  ASSERT_TRUE(WaitUntil([&] { return waited("gates_fail_ms") > 4000; })) << Record().status;
+  EXPECT_GT(waited("at_share_ms"), 4000);
+  runner->End();
+  const auto status = nlohmann::json::parse(Record().status);
+  EXPECT_EQ(status.at("compared").at("rows"), 100);
+  EXPECT_GT(status.at("compared").at("estimated"), 0);
+  // One that has not compared them itself.
+  constexpr char kByAnother[] = "\"compared\":{\"rows\":0,";
+  options.name = "two";
+  auto second = StartRunner(options);
+  std::string told;
+  ASSERT_TRUE(WaitUntil([&] {
+    const mariadb::MoveRecord record = Record();
+    told = record.status;
+    return absl::StrContains(told, kByAnother) && absl::StrContains(told, "exit 3");
+  }));
+  const auto next = nlohmann::json::parse(told).at("waits");
+  EXPECT_GT(next.at("gates_fail_ms"), 4000);
+  EXPECT_GT(next.at("at_share_ms"), 4000);
+  // A wish that was changed has its patience anew.
+  second->End();
+  Ask([&](Wish& wish) { wish.dwell = absl::ZeroDuration(); });
+  const uint64_t serial = Record().serial;
+  options.name = "three";
+  auto third = StartRunner(options);
+  ASSERT_TRUE(WaitUntil([&] {
+    told = Record().status;
+    return absl::StrContains(told, "exit 3") &&
+           absl::StrContains(told, absl::StrCat("\"serial\":", serial, ","));
+  }));
+  EXPECT_LT(nlohmann::json::parse(told).at("waits").at("gates_fail_ms"), 4000);
 }
 
 TEST_F(MoveRunnerTest, TwoRunners_OneActsAndTheOtherTakesOver) {

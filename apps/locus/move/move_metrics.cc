@@ -9,6 +9,7 @@
 namespace locus::cli {
 
 using mariadb::MoveProgress;
+using mariadb::RowProgress;
 
 namespace {
 
@@ -70,8 +71,20 @@ std::string MoveMetrics(const Moves& all, absl::Time now) {
     AddFamily(text, moves, name, help,
               [member](const MoveProgress& of) { return absl::StrCat(of.*member); });
   };
-  count("copied_rows", "Rows copied by this runner.", &MoveProgress::copied_rows);
-  count("compared_rows", "Rows compared by this runner.", &MoveProgress::compared_rows);
+  auto progress_of = [&](const std::string& done, const std::string& what,
+                         RowProgress::Sight MoveProgress::*member) {
+    AddFamily(text, moves, done + "_rows", absl::StrCat("Rows ", done, " so far."),
+              [member](const MoveProgress& of) { return absl::StrCat((of.*member).rows); });
+    AddFamily(text, moves, done + "_estimated_rows",
+              absl::StrCat("About how many rows the ", what, " has; 0: not known."),
+              [member](const MoveProgress& of) { return absl::StrCat((of.*member).estimated); });
+    AddFamily(text, moves, done + "_left_seconds",
+              absl::StrCat("How long the ", what,
+                           " still takes; infinite: not known, as while it waits or does not run."),
+              [member](const MoveProgress& of) { return SecondsText((of.*member).left); });
+  };
+  progress_of("copied", "copy", &MoveProgress::copied);
+  progress_of("compared", "comparison", &MoveProgress::compared);
   count("differences", "Rows that differed.", &MoveProgress::differences);
   absl::StrAppend(&text,
                   "# HELP locus_move_state The state that `locus move status` shows.\n"

@@ -31,6 +31,7 @@ namespace {
 constexpr std::chrono::milliseconds kPingPause{100};
 constexpr std::chrono::milliseconds kGatesPause{500};
 constexpr std::chrono::milliseconds kTablePause{500};
+constexpr char kCommandGate[] = "command";
 constexpr absl::Duration kCommandTime = absl::Seconds(5);
 // How long what can wait is left out while a band is on its way.
 constexpr std::chrono::milliseconds kQuiet{500};
@@ -205,12 +206,28 @@ absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
     if (sight.fences.share != seen_share_) {
       seen_share_ = sight.fences.share;
       share_since_ = now;
+      gates_read_at_ = {};  // a command's answer was about the step before
+      gates_.clear();
+      if (kept_ && kept_->share == seen_share_ && kept_->step == sight.step) TakeOver(*kept_);
     }
+    kept_.reset();
   }
   sight.in_step = absl::FromChrono(now - step_since_);
   sight.at_share = absl::FromChrono(now - share_since_);
   sight.taken_back = taken_back_;
   return absl::OkStatus();
+}
+
+// A wish that was changed meanwhile has what had failed tried again.
+void MoveRunner::TakeOver(const Kept& kept) {
+  const auto now = SteadyClock::now();
+  share_since_ = now - absl::ToChronoNanoseconds(kept.at_share);
+  if (kept.serial != record_.serial) return;
+  taken_back_ = kept.taken_back;
+  kept_gates_fail_ = kept.gates_fail;
+  if (kept.busy <= absl::ZeroDuration()) return;
+  busy_at_ = now;
+  busy_since_ = now - absl::ToChronoNanoseconds(kept.busy);
 }
 
 absl::Status MoveRunner::LookAtStreams(MoveSight& sight) {
@@ -299,16 +316,20 @@ absl::Status MoveRunner::LookAtGates(MoveSight& sight) {
                      sight.fences.kind == Situation::Kind::kAgreed &&
                      record_.wish.goal != sight.fences.share;
   const auto now = SteadyClock::now();
-  if (now - gates_read_at_ >= kGatesPause && !BandIsOnItsWay()) {
+  const auto all_open = [&] {
+    return std::all_of(gates_.begin(), gates_.end(), [](const Gate& gate) { return gate.ok; });
+  };
+  // A command is for those who step, and costs what it costs: the other gates come first.
+  const bool due = steps && !options_.gates.command.empty() &&
+                   record_.wish.goal > sight.fences.share &&
+                   (sight.fences.share == 0 || sight.at_share >= record_.wish.dwell);
+  // No step is made by gates that were read before the command was due.
+  const bool unasked = due && all_open() && absl::c_none_of(gates_, [](const Gate& gate) {
+                         return gate.name == kCommandGate;
+                       });
+  if ((unasked || now - gates_read_at_ >= kGatesPause) && !BandIsOnItsWay()) {
     LOCUS_ASSIGN_OR_RETURN(gates_, ReadGates(sight));
-    const bool open =
-        std::all_of(gates_.begin(), gates_.end(), [](const Gate& gate) { return gate.ok; });
-    // A command is for those who step, and costs what it costs: the other gates come first.
-    if (steps && open && !options_.gates.command.empty() &&
-        record_.wish.goal > sight.fences.share &&
-        (sight.fences.share == 0 || sight.at_share >= record_.wish.dwell)) {
-      gates_.push_back(AskCommand(sight));
-    }
+    if (due && all_open()) gates_.push_back(AskCommand(sight));
     gates_read_at_ = SteadyClock::now();
   }
   sight.gates = gates_;
@@ -318,6 +339,10 @@ absl::Status MoveRunner::LookAtGates(MoveSight& sight) {
   });
   if (open || !steps) gates_ok_at_ = now;
   sight.gates_fail = absl::FromChrono(now - gates_ok_at_);
+  // That the streams of a runner that has just begun lag is no reason to take its patience away.
+  const bool streams = sight.forth.passed && (sight.back.passed || !HasBack(record_.phase));
+  if (streams && (open || !steps)) kept_gates_fail_ = absl::ZeroDuration();
+  if (streams) sight.gates_fail += kept_gates_fail_;
   return absl::OkStatus();
 }
 
@@ -362,7 +387,7 @@ absl::StatusOr<std::vector<Gate>> MoveRunner::ReadGates(const MoveSight& sight) 
 }
 
 Gate MoveRunner::AskCommand(const MoveSight& sight) {
-  Gate gate{"command", "exit 0", "", true, false, options_.gates.command_rolls_back};
+  Gate gate{kCommandGate, "exit 0", "", true, false, options_.gates.command_rolls_back};
   const uint32_t next = std::min(record_.wish.goal, sight.fences.share + record_.wish.by);
   auto exit = internal::RunShellCommand(options_.gates.command,
                                         {{"LOCUS_MOVE", move_.name},

@@ -171,7 +171,7 @@ absl::Status MoveRunner::BurnOtherRuns() {
 }
 
 absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
-  bool burnt = false;
+  bool burnt = false, took = false;
   internal::Backoff pauses({absl::FromChrono(kRound), kLongestPause, 0.5});
   step_since_ = share_since_ = gates_ok_at_ = SteadyClock::now();
   seen_step_ = 0;
@@ -190,6 +190,8 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
     if (status.ok()) {
       record_ = *std::move(record);
       if (IsOver(record_.phase)) return absl::OkStatus();
+      if (!took) TakeWaits();
+      took = true;
       if (record_.run != run_) return TakenOver(source_->place(), move_.name);
       const MoveLeg leg{move_.source.id, move_.target.id, move_.ranges};
       if (!(record_.leg == leg)) {
@@ -256,7 +258,10 @@ absl::Status MoveRunner::Round() {
     busy_since_ = {};
     guards_read_at_ = {};  // they may have been mended
   }
-  if (record_.serial != seen_serial_) asked_at_ = SteadyClock::now();
+  if (record_.serial != seen_serial_) {
+    asked_at_ = SteadyClock::now();
+    gates_read_at_ = {};
+  }
   seen_serial_ = record_.serial;
   // Somebody has looked and changed the wish: try again.
   if (!alarm_.empty() && record_.serial != alarm_serial_ && record_.wish.hold.empty()) {

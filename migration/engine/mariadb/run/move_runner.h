@@ -20,6 +20,7 @@
 #include "migration/engine/mariadb/run/band_rows.h"
 #include "migration/engine/mariadb/run/move_records.h"
 #include "migration/engine/mariadb/run/pings.h"
+#include "migration/engine/mariadb/run/row_progress.h"
 #include "migration/engine/mariadb/run/shard_link.h"
 #include "migration/engine/mariadb/run/stream_worker.h"
 #include "migration/engine/mariadb/run/task_worker.h"
@@ -64,7 +65,8 @@ struct MoveProgress {
   uint32_t share = 0, goal = 0;  // permyriad
   // Of the streams; infinite: one stands still, or there is none.
   absl::Duration lag_forth = absl::InfiniteDuration(), lag_back = absl::InfiniteDuration();
-  uint64_t copied_rows = 0, compared_rows = 0, differences = 0;
+  RowProgress::Sight copied, compared;  // `left` is infinite while they wait
+  uint64_t differences = 0;
 };
 
 // Runs one move: looks, decides (Decide), acts, and looks again, until the move has ended. Any
@@ -111,12 +113,9 @@ class MoveRunner {
     TimePoint next_at;
     absl::Status last;  // why it failed
   };
-  struct Copied {
-    std::atomic<uint64_t> rows = 0, estimated = 0;
-    std::atomic<double> rows_per_second = 0;
-  };
   struct Compared {
-    std::atomic<uint64_t> rows = 0, slices = 0, differences = 0;
+    RowProgress progress;
+    std::atomic<uint64_t> slices = 0, differences = 0;
     internal::Mutex mutex;
     std::string first_difference ABSL_GUARDED_BY(mutex);
     std::vector<std::string> found ABSL_GUARDED_BY(mutex);  // differences, for the history
@@ -169,6 +168,8 @@ class MoveRunner {
   absl::Status Sparingly(Intrusion& intrusion, const std::function<absl::Status()>& work);
   absl::Status Hold(const std::string& why, bool roll_back);
   absl::Status Note(const std::string& kind, const std::string& text);
+
+  // move_tasks.cc: what is done on threads of their own.
   absl::Status Copy(const std::atomic<bool>& stop);
   absl::Status CopyTo(internal::Side recipient, const std::atomic<bool>& stop);
   absl::Status Compare(const std::atomic<bool>& stop);
@@ -195,6 +196,18 @@ class MoveRunner {
   void Tell(bool acts);
   absl::Status Beat(const internal::MoveSight& sight, const internal::Decision& decision);
   std::string TasksWait() const;
+  std::string WhyWaits(const Task& task) const;
+  std::string WhyWaits(const Task& task, const RowProgress::Sight& seen) const;
+  RowProgress::Sight SightOf(const RowProgress& progress, const Task& task) const;
+  // What a runner that takes over goes on with.
+  struct Kept {
+    uint64_t step = 0, serial = 0;  // of the wish
+    uint32_t share = UINT32_MAX, taken_back = 0;
+    absl::Duration at_share, gates_fail, busy;
+  };
+  Kept WaitsNow() const;
+  void TakeWaits();
+  void TakeOver(const Kept& kept);
   std::string StatusJson(const internal::MoveSight& sight, const internal::Decision& decision);
 
   const Move move_;              // without passwords
@@ -213,7 +226,7 @@ class MoveRunner {
   std::vector<std::string> dropped_;  // candidates, that the streams know of
   Direction forth_, back_;
   Task copy_, compare_, clean_;
-  Copied copied_;
+  RowProgress copied_;
   Compared compared_;
   std::atomic<uint64_t> cleaned_rows_ = 0;
   std::atomic<double> copy_lag_ms_ = 0;  // of the streams that the copy waits for, in the last look
@@ -230,9 +243,11 @@ class MoveRunner {
   std::vector<internal::Gate> gates_;
   std::optional<internal::MoveSight::Published> published_;
   uint32_t taken_back_ = 0;
-  int unguarded_rounds_ = 0;  // in a row
-  std::string unguarded_;     // as MoveSight's
-  int unguarded_looks_ = 0;   // in a row
+  std::optional<Kept> kept_;        // of the former runner, until the fences were read
+  absl::Duration kept_gates_fail_;  // likewise, until both streams have passed
+  int unguarded_rounds_ = 0;        // in a row
+  std::string unguarded_;           // as MoveSight's
+  int unguarded_looks_ = 0;         // in a row
   TimePoint guards_read_at_, bound_at_;
   // For a trigger, who uses its table waits for up to a second.
   static constexpr internal::Backoff::Policy kTriggerPauses{absl::Seconds(2), absl::Seconds(30),

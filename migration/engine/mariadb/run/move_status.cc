@@ -35,14 +35,79 @@ double Quantile(std::vector<double> values, double part) {
 
 }  // namespace
 
-// Why what is copied, compared or deleted does not go on.
+// Why it does not go on; empty: it does, or is not begun.
+std::string MoveRunner::WhyWaits(const Task& task) const {
+  if (!task.worker) return "";
+  const TaskWorker::Sight seen = task.worker->sight();
+  return seen.done ? "" : seen.waiting;
+}
+
 std::string MoveRunner::TasksWait() const {
   for (const Task* task : {&copy_, &compare_, &clean_}) {
-    if (!task->worker) continue;
-    const TaskWorker::Sight seen = task->worker->sight();
-    if (!seen.done && !seen.waiting.empty()) return absl::StrCat(" (", seen.waiting, ")");
+    const std::string why = WhyWaits(*task);
+    if (!why.empty()) return absl::StrCat(" (", why, ")");
   }
   return "";
+}
+
+// Also of one that says nothing, as where the shard's commits wait for space.
+std::string MoveRunner::WhyWaits(const Task& task, const RowProgress::Sight& seen) const {
+  std::string why = WhyWaits(task);
+  if (!why.empty() || !task.worker || task.worker->sight().done || !seen.stands_still()) return why;
+  return absl::StrCat("no row for ",
+                      absl::FormatDuration(absl::Floor(seen.idle, absl::Seconds(1))));
+}
+
+RowProgress::Sight MoveRunner::SightOf(const RowProgress& progress, const Task& task) const {
+  RowProgress::Sight sight = progress.At(SteadyClock::now());
+  const bool waits = !record_.wish.hold.empty() || !trouble_.empty() || !WhyWaits(task).empty();
+  if (waits || !task.worker) sight.left = absl::InfiniteDuration();
+  return sight;
+}
+
+MoveRunner::Kept MoveRunner::WaitsNow() const {
+  if (kept_) return *kept_;
+  const auto now = SteadyClock::now();
+  auto since = [&](TimePoint begun) { return absl::FromChrono(now - begun); };
+  return {seen_step_,
+          seen_serial_,
+          seen_share_,
+          taken_back_,
+          since(share_since_),
+          since(gates_ok_at_) + kept_gates_fail_,
+          busy_since_ == TimePoint() ? absl::ZeroDuration() : since(busy_since_)};
+}
+
+// Ages, not times: nobody watches a move while it has no runner, and clocks of servers differ. How
+// long a token has been on its way begins anew: the streams that bring it do, too.
+void MoveRunner::TakeWaits() {
+  kept_.reset();
+  kept_gates_fail_ = absl::ZeroDuration();
+  const ordered_json status = ordered_json::parse(record_.status, nullptr, false);
+  if (!status.is_object()) return;
+  auto number = [&](const char* path) -> uint64_t {
+    const ordered_json::json_pointer at(path);
+    if (!status.contains(at) || !status.at(at).is_number_unsigned()) return 0;
+    return status.at(at).get<uint64_t>();
+  };
+  auto age = [&](const char* path) {
+    return std::min(absl::Milliseconds(std::min<uint64_t>(number(path), INT64_MAX)),
+                    absl::Hours(24 * 365));
+  };
+  if (record_.phase == internal::Phase::kCopying) {
+    copied_.Begin(number("/copied/rows"), number("/copied/estimated"), SteadyClock::now());
+  }
+  if (!status.contains("waits")) return;
+  Kept kept;
+  kept.step = number("/waits/step");
+  kept.serial = number("/waits/serial");
+  kept.share = static_cast<uint32_t>(std::min<uint64_t>(number("/waits/share"), UINT32_MAX));
+  kept.taken_back =
+      static_cast<uint32_t>(std::min<uint64_t>(number("/waits/taken_back"), UINT32_MAX));
+  kept.at_share = age("/waits/at_share_ms");
+  kept.gates_fail = age("/waits/gates_fail_ms");
+  kept.busy = age("/waits/busy_ms");
+  kept_ = kept;
 }
 
 std::string MoveRunner::StatusJson(const MoveSight& sight, const Decision& decision) {
@@ -68,6 +133,23 @@ std::string MoveRunner::StatusJson(const MoveSight& sight, const Decision& decis
     }
     return json;
   };
+  auto progress = [&](const RowProgress& of, const Task& task) {
+    const RowProgress::Sight seen = SightOf(of, task);
+    const bool known = seen.left != absl::InfiniteDuration();
+    return ordered_json{{"rows", seen.rows},
+                        {"estimated", seen.estimated},
+                        {"rows_per_second", seen.rows_per_second},
+                        {"left_s", known ? absl::ToInt64Seconds(seen.left) : -1},
+                        {"waiting", WhyWaits(task, seen)}};
+  };
+  ordered_json compared = progress(compared_.progress, compare_);
+  compared["slices"] = compared_.slices.load();
+  compared["differences"] = compared_.differences.load();
+  compared["done"] = sight.compared;
+  const Kept waits = WaitsNow();
+  auto milliseconds = [](absl::Duration age) {
+    return static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(age)));
+  };
   ordered_json json = {
       {"state", StateName(sight)},
       {"share", sight.fences.share},
@@ -77,15 +159,8 @@ std::string MoveRunner::StatusJson(const MoveSight& sight, const Decision& decis
       {"next", NextCommand(sight)},
       {"forth", stream(forth_, sight.forth)},
       {"back", stream(back_, sight.back)},
-      {"copied",
-       {{"rows", copied_.rows.load()},
-        {"estimated", copied_.estimated.load()},
-        {"rows_per_second", copied_.rows_per_second.load()}}},
-      {"compared",
-       {{"rows", compared_.rows.load()},
-        {"slices", compared_.slices.load()},
-        {"differences", compared_.differences.load()},
-        {"done", sight.compared}}},
+      {"copied", progress(copied_, copy_)},
+      {"compared", compared},
       {"deleted", {{"rows", cleaned_rows_.load()}}},
       {"band_waits_ms",
        {{"steps", waits_ms_.size()},
@@ -93,6 +168,14 @@ std::string MoveRunner::StatusJson(const MoveSight& sight, const Decision& decis
         {"p99", Quantile(waits_ms_, 0.99)},
         {"max", Quantile(waits_ms_, 1)}}},
       {"gates", gates},
+      {"waits",
+       {{"step", waits.step},
+        {"serial", waits.serial},
+        {"share", waits.share},
+        {"taken_back", waits.taken_back},
+        {"at_share_ms", milliseconds(waits.at_share)},
+        {"gates_fail_ms", milliseconds(waits.gates_fail)},
+        {"busy_ms", milliseconds(waits.busy)}}},
   };
   if (!sight.unguarded.empty()) json["unguarded"] = sight.unguarded;
   if (!sight.differs.empty()) json["differs"] = sight.differs;
@@ -122,8 +205,8 @@ void MoveRunner::Tell(bool acts) {
   now.goal = record_.wish.goal;
   now.lag_forth = last_sight_.forth.lag;
   now.lag_back = last_sight_.back.lag;
-  now.copied_rows = copied_.rows;
-  now.compared_rows = compared_.rows;
+  now.copied = SightOf(copied_, copy_);
+  now.compared = SightOf(compared_.progress, compare_);
   now.differences = compared_.differences;
   internal::MutexLock lock(progress_mutex_);
   progress_ = std::move(now);
@@ -152,7 +235,7 @@ absl::Status MoveRunner::Beat(const MoveSight& sight, const Decision& decision) 
       {"share", sight.fences.share},
       {"forth_ms", LagOf(sight.forth)},
       {"back_ms", LagOf(sight.back)},
-      {"copied", copied_.rows.load()},
+      {"copied", copied_.At(now).rows},
       {"wait_ms", waits_ms_.empty() ? 0 : waits_ms_.back()},
   };
   return records_->Note(move_.name, "sample", sight.fences.share, sample.dump(), run_);

@@ -62,6 +62,19 @@ export interface MoveSide {
   // Sessions that wait until the server's disk has space again.
   waits_for_space: number;
 }
+// How far rows were gone through. Earlier runners tell less.
+export interface MoveProgress {
+  rows: number;
+  // About so many in all; 0: not known.
+  estimated?: number;
+  // Of the last minute in which some came.
+  rows_per_second?: number;
+  // -1: not known, as while it waits.
+  left_s?: number;
+  // Why it does not go on; empty: it does.
+  waiting?: string;
+}
+
 // What the runner told last; {} where it has told nothing. Every member may be missing.
 export interface MoveFigures {
   state?: string;
@@ -73,8 +86,8 @@ export interface MoveFigures {
   // From the source to the target, and back. lag_ms -1: it stands still.
   forth?: MoveStream;
   back?: MoveStream;
-  copied?: { rows: number; estimated: number; rows_per_second: number };
-  compared?: { rows: number; slices: number; differences: number; done: boolean };
+  copied?: MoveProgress;
+  compared?: MoveProgress & { slices: number; differences: number; done: boolean };
   deleted?: { rows: number };
   // What writers of each band waited at its step.
   band_waits_ms?: { steps: number; p50: number; p99: number; max: number };

@@ -93,7 +93,7 @@ function Figures({ move }: { move: MoveStatus }) {
   const rows: [string, string][] = [
     ["lag from the source", lag(figures.forth?.lag_ms)],
     ["lag from the target", lag(figures.back?.lag_ms)],
-    ["compared", comparedText(figures)],
+    ["compared", comparedText(figures, move.phase)],
     ["waits at steps", waitsText(figures)],
     ["writes past the guards", rogueWrites(figures).toString()],
   ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a move's figures say in words, as `locus move status` says it. All functions are pure.
 
-import type { MoveFigures, MoveSide, MoveStatus } from "../api";
+import type { MoveFigures, MoveProgress, MoveSide, MoveStatus } from "../api";
 import { count, duration, ofPermyriad, thousands } from "../base/format";
 import type { Tone } from "../base/parts";
 
@@ -41,38 +41,46 @@ export function lag(ms: number | undefined): string {
 const beyondCopy = (phase: string | undefined) =>
   phase !== undefined && !["PLANNED", "PREPARED", "STREAMING", "COPYING"].includes(phase);
 
-// 0..1; null where it is not known, or the copy has ended.
+// 0..1; null where it is not known.
+function partOf(progress: MoveProgress): number | null {
+  const estimated = progress.estimated ?? 0;
+  return estimated <= 0 ? null : Math.min(1, progress.rows / estimated);
+}
+
+// Also null where the copy has ended.
 export function copiedPart(figures: MoveFigures, phase: string | undefined): number | null {
   const copied = figures.copied;
-  if (copied === undefined || copied.estimated <= 0 || beyondCopy(phase)) return null;
-  return Math.min(1, copied.rows / copied.estimated);
+  return copied === undefined || beyondCopy(phase) ? null : partOf(copied);
+}
+
+// Rows of about so many, how fast, and how long it still takes; or why it does not go on.
+function progressText(progress: MoveProgress): string {
+  const part = partOf(progress);
+  let text = count(progress.rows, "row");
+  if (part !== null) {
+    text += ` of about ${thousands(progress.estimated ?? 0)} (${Math.round(100 * part)} %)`;
+  }
+  if (progress.waiting) return `${text}, waits: ${progress.waiting}`;
+  const rate = progress.rows_per_second ?? 0;
+  if (rate <= 0) return text;
+  text += `, ${thousands(Math.round(rate))} rows/s`;
+  const left = progress.left_s ?? -1;
+  return left >= 0 ? `${text}, ${duration(1000 * left)} left` : text;
 }
 
 export function copiedText(figures: MoveFigures, phase: string | undefined): string | null {
   const copied = figures.copied;
-  const ended = beyondCopy(phase);
   if (copied === undefined) return null;
-  if (ended && copied.rows === 0) return "all rows";
-  const part = copiedPart(figures, phase);
-  let text = count(copied.rows, "row");
-  if (part !== null) {
-    text += ` of about ${thousands(copied.estimated)} (${Math.round(100 * part)} %)`;
-  }
-  if (copied.rows_per_second > 0) {
-    text += `, ${thousands(Math.round(copied.rows_per_second))} rows/s`;
-    const left = copied.estimated - copied.rows;
-    if (part !== null && left > 0) {
-      text += `, ${duration(1000 * Math.floor(left / copied.rows_per_second))} left`;
-    }
-  }
-  return text;
+  if (!beyondCopy(phase)) return progressText(copied);
+  return copied.rows === 0 ? "all rows" : count(copied.rows, "row");
 }
 
-export function comparedText(figures: MoveFigures): string {
+export function comparedText(figures: MoveFigures, phase: string | undefined): string {
   const compared = figures.compared;
   if (compared === undefined) return "not yet";
-  const differences = count(compared.differences, "difference");
-  return `${count(compared.rows, "row")}, ${differences}${compared.done ? ", done" : ""}`;
+  const underWay = (phase === "VERIFYING" || phase === "FINALIZING") && !compared.done;
+  const rows = underWay ? progressText(compared) : count(compared.rows, "row");
+  return `${rows}, ${count(compared.differences, "difference")}${compared.done ? ", done" : ""}`;
 }
 
 export function waitsText(figures: MoveFigures): string {

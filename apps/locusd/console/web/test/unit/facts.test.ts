@@ -63,17 +63,25 @@ test("a move's figures in words", () => {
   );
   expect(lag(-1)).toBe("stands still");
   expect(lag(undefined)).toBe("stands still");
-  const copied = { rows: 500, estimated: 1000, rows_per_second: 100 };
-  expect(plain(copiedText({ copied }, "COPYING"))).toBe(
-    "500 rows of about 1 000 (50 %), 100 rows/s, 5 s left",
+  const copied = { rows: 500, estimated: 1000, rows_per_second: 100, left_s: 5 };
+  const soFar = "500 rows of about 1 000 (50 %)";
+  expect(plain(copiedText({ copied }, "COPYING"))).toBe(`${soFar}, 100 rows/s, 5 s left`);
+  const full = { ...copied, left_s: -1, waiting: "The table is full (1114)" };
+  expect(plain(copiedText({ copied: full }, "COPYING"))).toBe(
+    `${soFar}, waits: The table is full (1114)`,
   );
+  const compared = { ...copied, slices: 3, differences: 0, done: false };
+  expect(plain(comparedText({ compared }, "VERIFYING"))).toBe(
+    `${soFar}, 100 rows/s, 5 s left, 0 differences`,
+  );
+  expect(plain(comparedText({ compared }, "READY"))).toBe("500 rows, 0 differences");
   expect(plain(copiedText({ copied: { ...copied, rows_per_second: 0 } }, "READY"))).toBe(
     "500 rows",
   );
   expect(copiedText({ copied: { ...copied, rows: 0 } }, "READY")).toBe("all rows");
   expect(copiedText({}, "COPYING")).toBeNull();
   expect(
-    plain(comparedText({ compared: { rows: 5, slices: 1, differences: 1, done: true } })),
+    plain(comparedText({ compared: { rows: 5, slices: 1, differences: 1, done: true } }, "READY")),
   ).toBe("5 rows, 1 difference, done");
   expect(waitsText({})).toBe("no step yet");
   expect(plain(waitsText({ band_waits_ms: { steps: 1, p50: 14.4, p99: 68, max: 768 } }))).toBe(
