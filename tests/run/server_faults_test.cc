@@ -7,12 +7,14 @@
 #include <fstream>
 #include <iostream>
 
+#include "nlohmann/json.hpp"
 #include "tests/run/fault_fixture.h"
 
 namespace locus {
 namespace {
 
 using internal::Phase;
+using ::testing::HasSubstr;
 
 class ServerFaultsTest : public FaultFixture {
  protected:
@@ -34,11 +36,33 @@ class ServerFaultsTest : public FaultFixture {
     EXPECT_EQ(prlimit(pid, RLIMIT_FSIZE, &limit, nullptr), 0);
     return old;
   }
+  // A table of the target that is larger than all its other files, by orders that do not move.
+  void MakeBallast() {
+    servers_[1]->Stop();
+    signal(SIGXFSZ, SIG_IGN);  // the server inherits it, and is told by the write instead
+    ASSERT_TRUE(servers_[1]->Start());
+    ASSERT_TRUE(SessionOn(1)->Run(absl::StrCat(kBallast, "seq, 1 FROM seq_1_to_450000")).ok());
+  }
+  // From now on that table has no room. Returns the limit that was there.
+  rlimit FillTarget() {
+    const rlimit old =
+        LimitFiles(1, std::filesystem::file_size(servers_[1]->path("data/locus_shop/orders.ibd")));
+    uint64_t next = 1'000'000;
+    for (uint64_t rows : {50'000, 5'000, 500, 50, 1}) {
+      do {
+        next += rows;
+      } while (
+          SessionOn(1)->Run(absl::StrCat(kBallast, next, " + seq, 1 FROM seq_1_to_", rows)).ok());
+    }
+    return old;
+  }
   uint64_t Status(size_t server, const std::string& name) {
     return std::stoull(Value(server, absl::StrCat("SELECT VARIABLE_VALUE FROM information_schema."
                                                   "GLOBAL_STATUS WHERE VARIABLE_NAME = '",
                                                   name, "'")));
   }
+  static constexpr char kBallast[] =
+      "SET sql_log_bin = 0; INSERT INTO orders (order_id, value) SELECT (500 << 47) + ";
   static constexpr char kMovedVnodes[] =
       "(order_id >> 47 BETWEEN 0 AND 99 OR order_id >> 47 BETWEEN 200 AND 299)";
 };
@@ -74,24 +98,10 @@ TEST_F(ServerFaultsTest, ShardsThatStandStill_AreWaitedForAndNothingIsLost) {
 // A limit on the size of files stands for a full disk: no table of the target can grow.
 TEST_F(ServerFaultsTest, TargetWithoutSpace_SaysSoAndGoesOnWhenThereIsSome) {
   gate_patience_ = absl::Seconds(1);
-  servers_[1]->Stop();
-  signal(SIGXFSZ, SIG_IGN);  // the server inherits it, and is told by the write instead
-  ASSERT_TRUE(servers_[1]->Start());
-  // Larger than all other files of the server, by orders that do not move.
-  const std::string ballast =
-      absl::StrCat("SET sql_log_bin = 0; INSERT INTO orders (order_id, value) SELECT ",
-                   uint64_t{500} << 47, " + ");
-  ASSERT_TRUE(SessionOn(1)->Run(absl::StrCat(ballast, "seq, 1 FROM seq_1_to_450000")).ok());
+  MakeBallast();
   StartReady(2);
   StepTo(2500);
-  const rlimit old =
-      LimitFiles(1, std::filesystem::file_size(servers_[1]->path("data/locus_shop/orders.ibd")));
-  uint64_t next = 1'000'000;
-  for (uint64_t rows : {50'000, 5'000, 500, 50, 1}) {
-    do {
-      next += rows;
-    } while (SessionOn(1)->Run(absl::StrCat(ballast, next, " + seq, 1 FROM seq_1_to_", rows)).ok());
-  }
+  const rlimit old = FillTarget();
   // Orders that need room, of cohorts that stay with the source.
   uint64_t sequence = 1000;
   std::string moved;
@@ -113,6 +123,25 @@ TEST_F(ServerFaultsTest, TargetWithoutSpace_SaysSoAndGoesOnWhenThereIsSome) {
   ASSERT_TRUE(WaitUntil([&] { return Value(1, "SELECT COUNT(*) " + late) == "0"; }));
   StepTo(5000);
   ExpectNothingLost();
+}
+
+TEST_F(ServerFaultsTest, CopyToATargetWithoutSpace_SaysWhatItWaitsForAndNotHowLong) {
+  MakeBallast();
+  Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) SELECT (7 << 47) + seq, seq FROM"
+                      " seq_1_to_20000"));
+  const rlimit old = FillTarget();
+  Begin();
+  auto runner = StartRunner("one");
+  ASSERT_TRUE(WaitUntil([&] { return StatusSays("is full (1114)"); })) << Record().status;
+  const auto status = nlohmann::json::parse(Record().status);
+  EXPECT_EQ(status.at("state"), "COPYING");
+  EXPECT_THAT(std::string(status.at("copied").at("waiting")), HasSubstr("is full (1114)"));
+  EXPECT_EQ(status.at("copied").at("left_s"), -1);
+  EXPECT_GT(status.at("copied").at("estimated"), 1000);
+  LimitFiles(1, old.rlim_cur);
+  WaitForPhase(Phase::kReady);
+  runner->End();
+  EXPECT_EQ(nlohmann::json::parse(Record().status).at("copied").at("rows"), 20000);
 }
 
 TEST_F(ServerFaultsTest, LogPurgedThatTheStreamNeeds_IsHeldWithTheReason) {
