@@ -255,6 +255,9 @@ TEST_F(CliMovesTest, MistakesOfTheOperator_AreRefusedBeforeAnythingChanges) {
     WaitFor(file, "READY");
     if (HasFatalFailure()) return;
     const std::string at_work = MetricsWith(metrics, "locus_move_held{move=\"peak.1>2\"} 0\n");
+    EXPECT_THAT(at_work, AllOf(HasSubstr("locus_move_compared_estimated_rows{move=\"peak.1>2\"} "),
+                               HasSubstr("locus_move_compared_left_seconds{move=\"peak.1>2\"} "),
+                               HasSubstr("locus_move_copied_left_seconds{move=\"peak.1>2\"} ")));
     EXPECT_THAT(Refused({"finalize", file}), HasSubstr("at share 10000 only"));
     EXPECT_THAT(Refused({"cleanup", file}), HasSubstr("only after `locus move finalize`"));
     EXPECT_THAT(Refused({"rollback", file, "--to", "10"}),
