@@ -3,7 +3,8 @@
 //
 //   apply_bench setup PORT                    guards and version triggers on the tables of PORT
 //   apply_bench stream SOURCE PORT POSITION   all transactions of SOURCE's log from the position on
-//   apply_bench copy SOURCE PORT              the table orders of SOURCE
+//   apply_bench copy SOURCE PORT [VNODES]     the table orders of SOURCE: all of it, or of so many
+//                                             vnodes 0, 2, 4, ... that lie apart
 //
 // Servers on 127.0.0.1, by root, database locus_bench. Prints rows a second, and the processor time
 // of this process a row, which other work on the machine changes less.
@@ -31,7 +32,7 @@ using locus::stream::GtidPosition;
 using Steady = std::chrono::steady_clock;
 
 const std::string kMover = "root@127.0.0.1";
-const std::vector<FencedRange> kRanges = {{0, 65535}};
+const std::vector<FencedRange> kAll = {{0, 65535}};
 
 [[noreturn]] void Fail(const std::string& why) {
   std::fprintf(stderr, "apply_bench: %s\n", why.c_str());
@@ -92,12 +93,13 @@ void SetUp(const char* port) {
 }
 
 std::unique_ptr<ChangeApplier> OpenApplier(const char* port, const std::string& move,
-                                           const GtidPosition& start) {
+                                           const GtidPosition& start,
+                                           const std::vector<FencedRange>& ranges = kAll) {
   locus::mariadb::ApplierOptions options;
   options.server = ServerAt(port);
   options.tables = {Orders()};
   options.move = move;
-  options.ranges = kRanges;
+  options.ranges = ranges;
   return Must(ChangeApplier::Open(options, start));
 }
 
@@ -140,12 +142,12 @@ void Stream(const char* source, const char* port, const char* position) {
   Print("stream", applier->counts().written, begun);
 }
 
-void Copy(const char* source, const char* port) {
-  auto applier = OpenApplier(port, "copy", {});
+void Copy(const char* source, const char* port, const std::vector<FencedRange>& ranges) {
+  auto applier = OpenApplier(port, "copy", {}, ranges);
   locus::mariadb::CopierOptions options;
   options.source = ServerAt(source);
   options.table = Orders();
-  options.ranges = kRanges;
+  options.ranges = ranges;
   const auto begun = Steady::now();
   auto copier = Must(locus::mariadb::RowCopier::Open(options, *applier));
   while (Must(copier->CopyChunk())) continue;
@@ -161,11 +163,18 @@ int main(int argc, char** argv) {
   } else if (what == "stream" && argc == 5) {
     Stream(argv[2], argv[3], argv[4]);
   } else if (what == "copy" && argc == 4) {
-    Copy(argv[2], argv[3]);
+    Copy(argv[2], argv[3], kAll);
+  } else if (what == "copy" && argc == 5) {
+    std::vector<FencedRange> apart;
+    for (int i = 0; i < std::atoi(argv[4]); ++i) {
+      const uint32_t vnode = 2 * static_cast<uint32_t>(i);
+      apart.push_back({vnode, vnode});
+    }
+    Copy(argv[2], argv[3], apart);
   } else {
     std::fprintf(stderr,
                  "usage: apply_bench setup PORT | stream SOURCE PORT POSITION | copy SOURCE"
-                 " PORT\n");
+                 " PORT [VNODES]\n");
     return 2;
   }
 }

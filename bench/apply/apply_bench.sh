@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Measures how fast rows come to a shard with guards and version triggers: by the change stream, of
-# transactions of 1 and of 1,000 rows, and by the copy, beside mariadb-dump | mariadb of the same
-# table. Two durable MariaDB servers of its own; orders of eight columns, about 150 bytes:
+# transactions of 1 and of 1,000 rows, and by the copy: of all vnodes, and of 1,000 vnodes that lie
+# apart. Beside the copy, in turns with it, mariadb-dump | mariadb of the same table, to the same
+# target and to a table without triggers. Two durable MariaDB servers of its own; orders of eight
+# columns, about 150 bytes; ten times ROWS in transactions of 1,000 and in the copies:
 #
-#   bench/apply/apply_bench.sh [BIN_DIR [ROWS [ROUNDS]]]      default: build/release/bin 30000 3
+#   bench/apply/apply_bench.sh [BIN_DIR [ROWS [ROUNDS [copy]]]]      default: build/release/bin 30000 3
+#
+# `copy`: only the copies.
 set -euo pipefail
 bin=${1:-build/release/bin}
 rows=${2:-30000}
 rounds=${3:-3}
+only=${4:-}
 # shellcheck source=bench/engine/servers.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../engine/servers.sh" "${TMPDIR:-/tmp}"
 logging=(log-bin=bin binlog-format=ROW binlog-row-metadata=FULL binlog-checksum=CRC32
@@ -35,19 +40,19 @@ create='CREATE TABLE orders (order_id BIGINT UNSIGNED PRIMARY KEY, order_no VARB
 values="UNHEX(MD5(seq)), seq * 7919, seq % 5, seq / 100, CONCAT('order ', seq, ' ', REPEAT('n', 80)),
   NOW(6), 1"
 
-# A target without rows.
+# A target without rows; `bare`: and without triggers.
 empty() {
   mariadb "${to_target[@]}" -e 'DROP TABLE IF EXISTS orders, locus_fence, locus_vnode, locus_tombstone,
     locus_checkpoint, locus_copy, locus_run'
   mariadb "${to_target[@]}" -e "$create"
-  "$bin/apply_bench" setup "$target"
+  [ "${1:-}" = bare ] || "$bin/apply_bench" setup "$target"
 }
-# fill ROWS_A_TRANSACTION: an empty table on the source, then all rows; position is what lies between.
+# fill ROWS_A_TRANSACTION [ID]: an empty table on the source, then all rows; position is what lies between.
 fill() {
   mariadb "${to_source[@]}" -e "DROP TABLE IF EXISTS orders; $create"
   position=$(mariadb "${to_source[@]}" -BNe 'SELECT @@GLOBAL.gtid_binlog_pos')
   for i in $(seq 0 "$1" $((rows - 1))); do
-    echo "INSERT INTO orders SELECT seq << 33, $values FROM seq_$((i + 1))_to_$((i + $1));"
+    echo "INSERT INTO orders SELECT ${2:-seq << 33}, $values FROM seq_$((i + 1))_to_$((i + $1));"
   done | mariadb "${to_source[@]}"
 }
 update() {
@@ -67,29 +72,40 @@ measured() {
 }
 ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/${servers[1]}/stat"; }
 dump_and_load() {
+  local start end
+  start=$(date +%s%N)
   mariadb-dump "${to_source[@]}" --single-transaction --no-create-info orders | mariadb "${to_target[@]}"
+  end=$(date +%s%N)
+  echo "mariadb-dump | mariadb$1: $((rows * 1000000000 / (end - start))) rows/s"
 }
 
 for round in $(seq "$rounds"); do
   echo "== round $round"
-  echo 'inserts, 1 row a transaction'
-  fill 1
-  empty
-  measured "$bin/apply_bench" stream "$source" "$target" "$position"
-  echo 'updates, 1 row a transaction'
-  update
-  measured "$bin/apply_bench" stream "$source" "$target" "$position"
+  if [ "$only" != copy ]; then
+    echo 'inserts, 1 row a transaction'
+    fill 1
+    empty
+    measured "$bin/apply_bench" stream "$source" "$target" "$position"
+    echo 'updates, 1 row a transaction'
+    update
+    measured "$bin/apply_bench" stream "$source" "$target" "$position"
+  fi
   rows=$((rows * 10))
-  echo 'inserts, 1,000 rows a transaction'
-  fill 1000
-  empty
-  measured "$bin/apply_bench" stream "$source" "$target" "$position"
+  if [ "$only" != copy ]; then
+    echo 'inserts, 1,000 rows a transaction'
+    fill 1000
+    empty
+    measured "$bin/apply_bench" stream "$source" "$target" "$position"
+  fi
+  if [ "$only" != copy ] || [ "$round" = 1 ]; then fill 1000 '((seq % 1000 * 2) << 47) + seq'; fi
   empty
   measured "$bin/apply_bench" copy "$source" "$target"
   empty
-  start=$(date +%s%N)
-  measured dump_and_load
-  end=$(date +%s%N)
-  echo "mariadb-dump | mariadb: $((rows * 1000000000 / (end - start))) rows/s"
+  measured dump_and_load ''
+  empty
+  echo 'of 1,000 vnodes that lie apart'
+  measured "$bin/apply_bench" copy "$source" "$target" 1000
+  empty bare
+  measured dump_and_load ', without triggers'
   rows=$((rows / 10))
 done

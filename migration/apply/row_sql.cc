@@ -187,10 +187,10 @@ std::string RowSql::Lock(size_t keys) const {
              : absl::StrCat(lock, key_column, " IN (", absl::StrJoin(parts, ", "), ") FOR UPDATE");
 }
 
-std::string RowSql::LockTombstones(size_t keys) const {
-  return absl::StrCat(lock_tombstones,
-                      absl::StrJoin(std::vector<std::string>(keys, tombstone_condition), " OR "),
-                      " FOR UPDATE");
+// A join: for the same keys as conditions the server ponders six times as long.
+std::string RowSql::LockTombstones(std::string_view keys) const {
+  return absl::StrCat("WITH keys_read (bucket, pk) AS (VALUES ", ToAbsl(keys), ")",
+                      lock_tombstones);
 }
 
 RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const RowMap& map) {
@@ -220,8 +220,10 @@ RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const 
   sql.lock =
       absl::StrCat("SELECT ", Each(layout, map.key, ", ", Read), ", ", SqlName(table.moved.version),
                    " FROM ", name, " FORCE INDEX (PRIMARY) WHERE ");
-  sql.lock_tombstones = "SELECT pk, version FROM locus_tombstone FORCE INDEX (PRIMARY) WHERE ";
-  sql.tombstone_condition = absl::StrCat("(bucket = ? AND tbl = ", quoted, " AND pk = ?)");
+  sql.lock_tombstones = absl::StrCat(
+      " SELECT STRAIGHT_JOIN t.pk, t.version FROM keys_read k JOIN locus_tombstone t FORCE INDEX"
+      " (PRIMARY) ON t.bucket = k.bucket AND t.pk = k.pk WHERE t.tbl = ",
+      quoted, " FOR UPDATE");
   sql.raise_post =
       "UPDATE locus_tombstone SET version = GREATEST(version, ?) WHERE bucket = ? AND tbl = '' AND"
       " pk = ''";

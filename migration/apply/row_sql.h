@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -71,11 +72,11 @@ struct RowSql {
 
   // So many keys -> the key and the version of each row that is there, locked.
   std::string Lock(size_t keys) const;
-  // So many times bucket and pk -> pk and version of each tombstone that is there, locked.
-  std::string LockTombstones(size_t keys) const;
+  // Each "(bucket, pk)" as literals -> pk and version of each tombstone that is there, locked.
+  std::string LockTombstones(std::string_view keys) const;
 
   // What the two are made of.
-  std::string lock, lock_tombstones, tombstone_condition;
+  std::string lock, lock_tombstones;
   std::string key_column, key_mark;  // of a key of one column, otherwise empty
   std::string key_condition;
 };

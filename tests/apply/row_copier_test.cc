@@ -407,6 +407,30 @@ TEST_F(RowCopierTest, RowsAppendedWithEachChunk_CopyGoesOnToTheNextVnodesAndEnds
   EXPECT_EQ(Sum(1), Sum(0));
 }
 
+// Moved vnodes are often scattered, with a few rows each; every chunk is a durable commit.
+TEST_F(RowCopierTest, RangesWithFewRows_AreCopiedTogether) {
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  CopierOptions options = Copying();
+  options.ranges.clear();
+  for (uint16_t vnode = 1; vnode < 100; vnode += 2) {
+    options.ranges.push_back({vnode, vnode});
+    if (vnode % 10 == 1) continue;  // no rows
+    for (uint64_t sequence : {1, 2, 3}) {
+      ASSERT_TRUE(shop->Run(absl::StrCat("INSERT INTO items (order_id, line) VALUES (",
+                                         Number(IdOf(vnode, sequence)), ", 'a')"))
+                      .ok());
+    }
+  }
+  options.least_rows = options.most_rows = 50;  // in the middle of a range's rows
+  auto applier = OpenTo(1);
+  auto copier = MustOpen(options, *applier);
+  int chunks = 0;
+  while (*copier->CopyChunk()) ++chunks;
+  EXPECT_EQ(chunks, 3);
+  EXPECT_EQ(copier->rows(), 120u);
+  EXPECT_EQ(Sum(1), Sum(0));
+}
+
 // In the order of the key, and in that of an index.
 TEST_F(RowCopierTest, LastChunkIsNotWritten_ComesWithTheNextCall) {
   for (const char* index : {"", ", KEY (shard_gene)"}) {
@@ -449,6 +473,57 @@ TEST_F(RowCopierTest, Pause_IsAskedBeforeEachChunk) {
   auto copier = MustOpen(options, *applier);
   while (*copier->CopyChunk()) continue;
   EXPECT_EQ(asked, 6);
+}
+
+// Keys of different lengths are looked for by one statement.
+TEST_F(RowCopierTest, RowsDeletedBeforeTheyAreWritten_StayAway) {
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  for (const char* line : {"a", "bbbbbbbbbbbbbbbbbbbb", "c'\\\\", "dd"}) {
+    ASSERT_TRUE(shop->Run(absl::StrCat("INSERT INTO items (order_id, line) VALUES (",
+                                       Number(IdOf(5, 1)), ", \"", line, "\")"))
+                    .ok());
+  }
+  ASSERT_TRUE(shop->Run(absl::StrCat("INSERT INTO items (order_id, line) VALUES (",
+                                     Number(IdOf(5, 2)), ", 'stays')"))
+                  .ok());
+  auto applier = OpenTo(1), copying = OpenTo(1);
+  CopierOptions options = Copying();
+  options.before_write = [&] {
+    auto deleted =
+        shop->Run(absl::StrCat("DELETE FROM items WHERE order_id = ", Number(IdOf(5, 1))));
+    return deleted.ok() ? Follow(*applier, 0) : deleted.status();
+  };
+  auto copier = MustOpen(options, *copying);
+  while (*copier->CopyChunk()) continue;
+  EXPECT_EQ(copier->rows(), 5u);
+  EXPECT_EQ(servers_[1]->Value("SELECT COUNT(*) FROM locus_shop.items"), "1");
+  EXPECT_EQ(Sum(1), Sum(0));
+}
+
+// The next chunk is read meanwhile, but rows of one that was refused are read anew.
+TEST_F(RowCopierTest, ChunkIsNotWritten_ItsRowsAreReadAgain) {
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  for (uint64_t sequence : {1, 2, 3, 4}) {
+    ASSERT_TRUE(shop->Run(absl::StrCat("INSERT INTO items (order_id, line) VALUES (",
+                                       Number(IdOf(5, sequence)), ", 'a')"))
+                    .ok());
+  }
+  auto applier = OpenTo(1);
+  CopierOptions options = Copying();
+  options.least_rows = options.most_rows = 2;
+  int writes = 0;
+  options.before_write = [&] {
+    return ++writes == 2 ? absl::UnavailableError("a candidate lags") : absl::OkStatus();
+  };
+  auto copier = MustOpen(options, *applier);
+  ASSERT_TRUE(*copier->CopyChunk());
+  EXPECT_TRUE(absl::IsUnavailable(copier->CopyChunk().status()));
+  ASSERT_TRUE(
+      shop->Run(absl::StrCat("UPDATE items SET note = 'b' WHERE order_id = ", Number(IdOf(5, 3))))
+          .ok());
+  while (*copier->CopyChunk()) continue;
+  EXPECT_EQ(copier->rows(), 4u);
+  EXPECT_EQ(Sum(1), Sum(0)) << "without the stream";
 }
 
 // Each by a session of its own: rows are deleted and inserted again while the copy reaches them.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -230,7 +231,10 @@ absl::StatusOr<std::unique_ptr<RowCopier>> RowCopier::Open(const CopierOptions& 
   return copier;
 }
 
-absl::StatusOr<uint64_t> RowCopier::EstimateRows() { return reader_->Estimate(); }
+absl::StatusOr<uint64_t> RowCopier::EstimateRows() {
+  if (ahead_.valid()) ahead_.wait();
+  return reader_->Estimate();
+}
 
 // Where the copy goes on: "@" before a key in the order of a secondary index.
 absl::Status RowCopier::GoTo(const std::string& position) {
@@ -239,37 +243,62 @@ absl::Status RowCopier::GoTo(const std::string& position) {
   if (!text.empty()) goes_on = text.starts_with('@');
   if (goes_on.value_or(false)) text.remove_prefix(1);
   LOCUS_RETURN_IF_ERROR(reader_->Choose(goes_on));
-  LOCUS_ASSIGN_OR_RETURN(behind_, internal::CopyKeyIn(text, reader_->walk().key.size()));
-  range_ = 0;
-  if (!behind_ || !reader_->walk().by_vnode) return absl::OkStatus();
-  const auto gene = internal::GeneIn({(*behind_)[0]}, {}, options_.table.guard);
-  while (range_ < options_.ranges.size() && gene && options_.ranges[range_].hi < *gene) ++range_;
+  place_ = {};
+  LOCUS_ASSIGN_OR_RETURN(place_.behind, internal::CopyKeyIn(text, reader_->walk().key.size()));
+  if (!place_.behind || !reader_->walk().by_vnode) return absl::OkStatus();
+  const auto gene = internal::GeneIn({(*place_.behind)[0]}, {}, options_.table.guard);
+  size_t& range = place_.range;
+  while (range < options_.ranges.size() && gene && options_.ranges[range].hi < *gene) ++range;
   return absl::OkStatus();
 }
 
-// Rows of the next chunk, and the key up to which everything has been looked at. False: nothing is
-// left. `last`: nor is it behind the chunk, in its range or, without ranges, at all; what clients
-// insert there from now on comes by the stream.
-absl::StatusOr<bool> RowCopier::ReadNext(std::vector<stream::Row>& rows, CopyKey& end, bool& last) {
-  for (; reader_->walk().by_vnode && range_ < options_.ranges.size(); ++range_) {
-    LOCUS_ASSIGN_OR_RETURN(rows,
-                           reader_->Read({options_.ranges[range_]}, behind_, {}, chunk_rows_));
-    if (rows.empty()) continue;
-    end = reader_->KeyIn(rows.back());
-    last = rows.size() < chunk_rows_;
-    return true;
+// Ranges may have few rows each, and each chunk is a durable commit.
+absl::StatusOr<std::optional<RowCopier::Chunk>> RowCopier::ReadRanges(Place from,
+                                                                      uint64_t chunk_rows) const {
+  Chunk chunk{{}, std::move(from), {}};
+  Place& at = chunk.end;
+  while (at.range < options_.ranges.size() && chunk.rows.size() < chunk_rows) {
+    const uint64_t wanted = chunk_rows - chunk.rows.size();
+    LOCUS_ASSIGN_OR_RETURN(std::vector<stream::Row> rows,
+                           reader_->Read({options_.ranges[at.range]}, at.behind, {}, wanted));
+    if (!rows.empty()) at.behind = reader_->KeyIn(rows.back());
+    // None is left in the range; what clients insert there from now on comes by the stream.
+    if (rows.size() < wanted) ++at.range;
+    std::move(rows.begin(), rows.end(), std::back_inserter(chunk.rows));
   }
-  if (reader_->walk().by_vnode || done_) return false;
-  // All rows are looked at, so many at a time that no statement takes long, however few of them
-  // move.
-  LOCUS_ASSIGN_OR_RETURN(std::optional<CopyKey> upto, reader_->KeyAfter(behind_, chunk_rows_ - 1));
-  LOCUS_ASSIGN_OR_RETURN(rows, reader_->Read(options_.ranges, behind_, upto, chunk_rows_));
+  if (chunk.rows.empty()) return std::optional<Chunk>();
+  return std::optional<Chunk>(std::move(chunk));
+}
+
+// All rows are looked at, so many at a time that no statement takes long, however few of them move.
+absl::StatusOr<std::optional<RowCopier::Chunk>> RowCopier::ReadAll(Place from,
+                                                                   uint64_t chunk_rows) const {
+  if (from.done) return std::optional<Chunk>();
+  Chunk chunk;
+  LOCUS_ASSIGN_OR_RETURN(std::optional<CopyKey> upto,
+                         reader_->KeyAfter(from.behind, chunk_rows - 1));
+  LOCUS_ASSIGN_OR_RETURN(chunk.rows, reader_->Read(options_.ranges, from.behind, upto, chunk_rows));
   // Clients insert between the two statements: there may be more rows up to that key than one
   // reads.
-  if (rows.size() == chunk_rows_) return true;  // `end` is the last of them
-  last = !upto;
-  if (upto) end = *std::move(upto);
-  return !last || !rows.empty();
+  const bool full = chunk.rows.size() == chunk_rows;
+  chunk.end.done = !full && !upto;
+  if (chunk.end.done && chunk.rows.empty()) return std::optional<Chunk>();
+  chunk.end.behind = full || !upto ? reader_->KeyIn(chunk.rows.back()) : *std::move(upto);
+  return std::optional<Chunk>(std::move(chunk));
+}
+
+absl::StatusOr<std::optional<RowCopier::Chunk>> RowCopier::ReadBehind(Place from,
+                                                                      uint64_t chunk_rows) const {
+  const auto begun = SteadyClock::now();
+  auto chunk = reader_->walk().by_vnode ? ReadRanges(std::move(from), chunk_rows)
+                                        : ReadAll(std::move(from), chunk_rows);
+  if (chunk.ok() && *chunk) (*chunk)->took = absl::FromChrono(SteadyClock::now() - begun);
+  return chunk;
+}
+
+absl::StatusOr<std::optional<RowCopier::Chunk>> RowCopier::NextChunk() {
+  if (ahead_.valid()) return ahead_.get();
+  return ReadBehind(place_, chunk_rows_);
 }
 
 absl::StatusOr<bool> RowCopier::CopyChunk() {
@@ -284,24 +313,29 @@ absl::StatusOr<bool> RowCopier::CopyChunk() {
     LOCUS_RETURN_IF_ERROR(GoTo(position));
     begun_ = true;
   }
+  LOCUS_ASSIGN_OR_RETURN(std::optional<Chunk> chunk, NextChunk());
+  if (!chunk) return false;
+  const std::string position = absl::StrCat(reader_->walk().secondary() ? "@" : "",
+                                            internal::CopyKeyText(*chunk->end.behind));
+  // Rows that are read early are not wrong: the version rule decides when they are written.
+  // Where no thread is to be had, it is read by the next call.
+  ahead_ =
+      std::async(std::launch::async | std::launch::deferred,
+                 [this, from = chunk->end, rows = chunk_rows_] { return ReadBehind(from, rows); });
   const auto begun = SteadyClock::now();
-  std::vector<stream::Row> rows;
-  CopyKey end;
-  bool last = false;
-  LOCUS_ASSIGN_OR_RETURN(const bool more, ReadNext(rows, end, last));
-  if (!more) return false;
-  if (end.empty()) end = reader_->KeyIn(rows.back());
-  const std::string position =
-      absl::StrCat(reader_->walk().secondary() ? "@" : "", internal::CopyKeyText(end));
-  if (options_.before_write) LOCUS_RETURN_IF_ERROR(options_.before_write());
-  LOCUS_RETURN_IF_ERROR(target_.ApplyCopied(table, reader_->layout(), rows, position));
-  behind_ = std::move(end);
-  if (last && reader_->walk().by_vnode) ++range_;
-  done_ = last && !reader_->walk().by_vnode;
-  rows_ += rows.size();
+  absl::Status status = options_.before_write ? options_.before_write() : absl::OkStatus();
+  if (status.ok()) status = target_.ApplyCopied(table, reader_->layout(), chunk->rows, position);
+  if (!status.ok()) {
+    // The next call reads this chunk again, as it is then.
+    ahead_.wait();
+    ahead_ = {};
+    return status;
+  }
+  place_ = std::move(chunk->end);
+  rows_ += chunk->rows.size();
   // More by a fixed number, fewer by half: many who copy at once settle at an even share. Twice as
   // many where a chunk is far from long enough.
-  const absl::Duration took = absl::FromChrono(SteadyClock::now() - begun);
+  const absl::Duration took = std::max(chunk->took, absl::FromChrono(SteadyClock::now() - begun));
   chunk_rows_ = took > 2 * options_.chunk_time   ? chunk_rows_ / 2
                 : took < options_.chunk_time / 4 ? chunk_rows_ * 2
                 : took < options_.chunk_time     ? chunk_rows_ + 64

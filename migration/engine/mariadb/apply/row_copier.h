@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,11 +46,12 @@ struct CopierOptions {
   absl::Status Check() const;
 };
 
-// Copies the rows of moved vnodes, in the order of an index, chunk by chunk. Where an index begins
-// with the column that shows the vnode (order_id, or the gene), rows of other vnodes are not read.
-// The rows are written by the version rule, so the copy and the change stream do not disturb each
-// other, as long as the stream begins before the first chunk was read. It goes on where it stopped:
-// each chunk's end is stored with its rows.
+// Copies the rows of moved vnodes, in the order of an index, chunk by chunk; a chunk may have rows
+// of many ranges. Where an index begins with the column that shows the vnode (order_id, or the
+// gene), rows of other vnodes are not read. While a chunk is written the next one is read, by a
+// thread. The rows are written by the version rule, so the copy and the change stream do not
+// disturb each other, as long as the stream begins before the first chunk was read. It goes on
+// where it stopped: each chunk's end is stored with its rows.
 //
 // Errors as those of ChangeApplier. Thread safety: none.
 class RowCopier {
@@ -75,19 +77,36 @@ class RowCopier {
 
   RowCopier(const CopierOptions& options, ChangeApplier& target);
 
+  // What the copy has come to.
+  struct Place {
+    std::optional<internal::CopyKey> behind;
+    size_t range = 0;   // in which of the ranges
+    bool done = false;  // no row is behind it
+  };
+  struct Chunk {
+    std::vector<stream::Row> rows;
+    Place end;
+    absl::Duration took;
+  };
+
+  absl::Status GoTo(const std::string& position);
+  // nullopt: nothing is left behind the place.
+  absl::StatusOr<std::optional<Chunk>> ReadBehind(Place from, uint64_t chunk_rows) const;
+  absl::StatusOr<std::optional<Chunk>> ReadRanges(Place from, uint64_t chunk_rows) const;
+  absl::StatusOr<std::optional<Chunk>> ReadAll(Place from, uint64_t chunk_rows) const;
+  // What was read ahead, or now.
+  absl::StatusOr<std::optional<Chunk>> NextChunk();
+
   const CopierOptions options_;
   ChangeApplier& target_;
   std::unique_ptr<Reader> reader_;
-  absl::Status GoTo(const std::string& position);
-  absl::StatusOr<bool> ReadNext(std::vector<stream::Row>& rows, internal::CopyKey& end, bool& last);
 
   uint64_t rows_ = 0;
   uint64_t chunk_rows_;
-  // Behind what the copy has come to, and in which of the ranges.
-  std::optional<internal::CopyKey> behind_;
-  size_t range_ = 0;
-  bool begun_ = false;  // behind_ is known
-  bool done_ = false;   // no row is behind behind_
+  Place place_;         // behind the last chunk that was written
+  bool begun_ = false;  // place_ is known
+  // The chunk behind the one that is being written. The last member: it ends before the reader.
+  std::future<absl::StatusOr<std::optional<Chunk>>> ahead_;
 };
 
 }  // namespace locus::mariadb

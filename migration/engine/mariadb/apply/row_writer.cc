@@ -36,6 +36,7 @@ size_t SizeFor(size_t keys, size_t most) {
   return most;
 }
 constexpr size_t kMostKeys = 256;
+constexpr size_t kMostKeyBytes = 256 << 10;  // of keys as literals
 // Keys of several columns are written out, which the server takes longer to think about.
 constexpr char kUniqueConflict[] = "locus/unique-conflict";
 constexpr size_t kMostLongKeys = 64;
@@ -220,29 +221,26 @@ absl::StatusOr<std::unordered_map<std::string, uint64_t>> RowWriter::Versions(
 
 absl::StatusOr<std::unordered_map<std::string, uint64_t>> RowWriter::Tombstones(
     Table& table, const Histories& histories) {
-  static const stream::TableLayout kLayout = [] {
-    stream::TableLayout layout;
-    layout.columns.resize(2);
-    layout.columns[0].kind = ColumnKind::kText;
-    layout.columns[1].is_unsigned = true;
-    return layout;
-  }();
   std::unordered_map<std::string, uint64_t> versions;
-  for (size_t begin = 0; begin < histories.size(); begin += kMostLongKeys) {
-    const size_t end = std::min(begin + kMostLongKeys, histories.size());
-    const size_t size = SizeFor(end - begin, kMostLongKeys);
-    LOCUS_ASSIGN_OR_RETURN(BoundStatement * select, Select(table, table.sql_.LockTombstones(size)));
-    for (size_t i = 0; i < size; ++i) {
-      const std::string& key = histories[std::min(begin + i, end - 1)]->key;
-      select->Bind(StatementValue(uint64_t{TombstoneBucket(key)}));
-      select->Bind(StatementValue(key));
+  const size_t most_bytes = std::min(kMostKeyBytes, session_.max_packet() / 4);
+  for (size_t begin = 0; begin < histories.size();) {
+    std::string keys;
+    size_t end = begin;
+    for (; end < histories.size() && end - begin < kMostKeys &&
+           (keys.empty() || keys.size() < most_bytes);
+         ++end) {
+      const std::string& key = histories[end]->key;
+      absl::StrAppend(&keys, end == begin ? "(" : ", (", TombstoneBucket(key), ", X'",
+                      internal::HexOf(key), "')");
     }
-    auto rows = select->ExecuteForRows(kLayout);
-    session_.NoteConflict(!rows.ok() && select->conflict());
-    LOCUS_RETURN_IF_ERROR(rows.status());
-    for (const stream::Row& row : *rows) {
-      versions[std::get<stream::Bytes>(row[0]).bytes] = std::get<uint64_t>(row[1]);
+    LOCUS_ASSIGN_OR_RETURN(Result found,
+                           session_.Query(table.sql_.LockTombstones(keys), Rows(2, end - begin)));
+    for (const Result::Row& row : found.rows) {
+      // The column is a BIGINT UNSIGNED.
+      versions[row[0].value_or("")] =
+          internal::ParseDecimal(row[1].value_or(""), UINT64_MAX).value_or(UINT64_MAX);
     }
+    begin = end;
   }
   return versions;
 }
