@@ -3,6 +3,7 @@
 #include "locus/engine/sqlite.h"
 #include "locus/routing/uri.h"
 #include "routing/uri/engines.h"
+#include "routing/uri/has_counters.h"
 #include "routing/uri/opened.h"
 #include "routing/uri/password.h"
 #include "src/base/check.h"
@@ -196,6 +197,17 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenCounters(std::string_view uri_tex
 }
 
 }  // namespace
+
+namespace internal {
+
+absl::StatusOr<std::optional<bool>> HasCounters(const StoreUri& uri, const AskPassword& ask) {
+  if (uri.engine == Engine::kSqlite) return SqliteSequencer::HasCounters(uri.path);
+  if (uri.engine != Engine::kMysql) return std::nullopt;
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, Ask(ask));
+  return HasMysqlCounters(uri, password);
+}
+
+}  // namespace internal
 
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
     std::string_view uri, const StoreUriOptions& options) {

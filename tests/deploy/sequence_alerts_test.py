@@ -35,6 +35,7 @@ class Rules(Alerts):
     def rule(self, uri):
         locus("seq", "type", "create", "bills", "--store", uri, "--period", "day", "--pattern",
               self.PATTERN, "--lifetime", "2")
+        locus("seq", "next", "--store", uri, "--key", "orders")  # no store that is new
 
     def version(self, text):
         return value(text, "locus_number_rule_version", self.OF_TYPE)
@@ -65,6 +66,20 @@ class Rules(Alerts):
         dropped = wait("the drop is noticed", lambda: self.when(
             service, lambda text: self.version(text) == 0))
         self.fires("LocusNumberRuleDropped", before, dropped)
+
+    def test_store_that_was_lost(self):
+        uri = f"sqlite:{self.directory}/numbers.db"
+        self.rule(uri)
+        service = self.serve(uri)
+        before = service.metrics()
+        self.assertEqual(value(before, "locus_sequence_store_was_empty"), 0)
+        service.kill()
+        for name in os.listdir(self.directory):
+            if name.startswith("numbers.db"):
+                os.remove(os.path.join(self.directory, name))
+        service.start()
+        self.assertEqual(service.ask("GET", "/v1/sequences/orders/next")[0], 200)
+        self.fires("LocusSequenceStoreEmpty", before, service.metrics())
 
     def test_rule_that_cannot_be_read(self):
         redis = processes.Redis(os.path.join(self.directory, "redis"))

@@ -4,9 +4,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/uri.h"
+#include "locus/space.h"
+#include "routing/uri/has_counters.h"
 #include "tests/engine/mariadb/mariadb_server.h"
 
 namespace locus {
@@ -65,6 +68,17 @@ TEST_F(MysqlPlainCountersTest, AccountThatMayNotReadTypes_IsToldSo) {
   EXPECT_THAT(status.message(), HasSubstr("locus_sequence_type")) << status;
   server_.Sql(absl::StrCat("GRANT SELECT ON ", db, ".locus_sequence_type TO numbers@'127.0.0.1'"));
   EXPECT_EQ(PlainOf("numbers")->Next("invoices").value(), 1);
+}
+
+TEST_F(MysqlPlainCountersTest, StoreKnowsWhetherItHasCounters) {
+  Grant(absl::StrCat("GRANT SELECT, INSERT, UPDATE ON ", options_.database,
+                     ".* TO numbers@'127.0.0.1'"));
+  const auto uri = internal::StoreUri::Parse(UriOf("numbers")).value();
+  ASSERT_TRUE(
+      MariadbSegmentStore::Open(options_).value()->Create(SpaceName(), {}, absl::Now()).ok());
+  EXPECT_EQ(internal::HasCounters(uri, Password).value(), false) << "sections are no counters";
+  ASSERT_TRUE(PlainOf("numbers")->Next("Orders").ok());
+  EXPECT_EQ(internal::HasCounters(uri, Password).value(), true);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "locus/engine/sqlite.h"
 #include "locus/routing/uri.h"
 #include "locus/segment_sequence.h"
+#include "routing/uri/has_counters.h"
 
 namespace locus {
 namespace {
@@ -98,6 +99,19 @@ TEST_F(PlainCountersTest, TypeOfACountersName_IsCreatedOnlyIfNumbersMayRepeat) {
   EXPECT_EQ(Plain()->Next("invoices").value(), 2);
   EXPECT_TRUE(types_->Create(Invoices(), SequenceTypeStore::Repeats::kAllowed).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Plain()->Next("invoices").status()));
+}
+
+TEST_F(PlainCountersTest, StoreKnowsWhetherItHasCounters) {
+  const auto has = [](const std::string& uri) {
+    return internal::HasCounters(internal::StoreUri::Parse(uri).value(), nullptr);
+  };
+  EXPECT_TRUE(absl::IsNotFound(has(uri_ + ".other").status()));
+  EXPECT_EQ(has(uri_).value(), false) << "a store without their table";
+  auto plain = Plain();
+  EXPECT_EQ(has(uri_).value(), false);
+  ASSERT_TRUE(plain->Next("tickets").ok());
+  EXPECT_EQ(has(uri_).value(), true);
+  EXPECT_EQ(has("redis://127.0.0.1:1").value(), std::nullopt) << "it is not asked";
 }
 
 }  // namespace

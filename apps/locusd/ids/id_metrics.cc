@@ -71,4 +71,14 @@ std::string IdMetrics(const IdParts& parts, const std::optional<SpaceOptions>& s
   return text;
 }
 
+std::string SequenceStoreMetrics(std::optional<bool> has_counters) {
+  std::string text;
+  if (!has_counters) return text;
+  AppendGauge(text, "locus_sequence_store_was_empty",
+              "1: the store of sequences had no counter when it was opened, so each began at its "
+              "first number.",
+              *has_counters ? 0 : 1);
+  return text;
+}
+
 }  // namespace locus::locusd

@@ -17,6 +17,10 @@ namespace locus::locusd {
 std::string IdMetrics(const IdParts& parts, const std::optional<SpaceOptions>& space,
                       uint64_t lead_used_up);
 
+// `has_counters`: whether the store of sequences had a counter when it was opened; nullopt: there
+// is none, or it does not say.
+std::string SequenceStoreMetrics(std::optional<bool> has_counters);
+
 }  // namespace locus::locusd
 
 #endif  // LOCUS_APPS_LOCUSD_IDS_ID_METRICS_H_

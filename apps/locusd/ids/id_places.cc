@@ -13,6 +13,7 @@
 #include "locus/routing/uri.h"
 #include "locus/segment_store_set.h"
 #include "routing/router/last_good_table.h"
+#include "routing/uri/has_counters.h"
 #include "routing/uri/store_uri.h"
 #include "routing/uri/table_uri.h"
 #include "src/base/check.h"
@@ -158,6 +159,11 @@ absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
   of_each.on_event = std::move(on_event);
   return std::make_shared<SequenceSet>(std::move(counters), settings.most, names,
                                        std::move(of_each), std::move(ruled));
+}
+
+absl::StatusOr<std::optional<bool>> HasCounters(const SequenceSettings& settings) {
+  LOCUS_ASSIGN_OR_RETURN(StoreUri uri, StoreUri::Parse(settings.place.uri));
+  return internal::HasCounters(uri, AskFor(settings.place));
 }
 
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const SnowflakeSettings& settings) {

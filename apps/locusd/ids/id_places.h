@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
     const SequenceSettings& settings, size_t most_waiting,
     std::function<void(const SegmentSequenceEvent&)> on_event,
     std::function<void(const NumberRuleEvent&)> on_rule);
+// Whether the store of the sequences has a counter; nullopt: its engine does not say (not sqlite or
+// mysql). To be asked before they are used.
+absl::StatusOr<std::optional<bool>> HasCounters(const SequenceSettings& settings);
 absl::StatusOr<std::shared_ptr<LeasedSnowflake<>>> OpenSnowflake(
     const SnowflakeSettings& settings, std::function<void(const WorkerLeaseEvent&)> on_lease,
     std::function<void(const SnowflakeRollback&)> on_rollback);

@@ -124,10 +124,7 @@ class IdService::Rep {
           &IdParts::orders, "order IDs", [this] { return Orders(); }, at_once));
     }
     if (settings_.sequences) {
-      auto open = [this] {
-        return OpenSequences(*settings_.sequences, settings_.waiting,
-                             SequenceEvents(options_.on_event), RuleEvents(options_.on_event));
-      };
+      auto open = [this] { return Sequences(); };
       LOCUS_RETURN_IF_ERROR(
           Open(&IdParts::sequences, "sequences", open, !IsLater(settings_.sequences->place)));
     }
@@ -213,11 +210,13 @@ class IdService::Rep {
 
   std::string Metrics() const {
     std::optional<SpaceOptions> space;
+    std::optional<bool> has_counters;
     {
       MutexLock lock(mutex_);
       space = space_;
+      has_counters = has_counters_;
     }
-    return IdMetrics(*parts(), space, *lead_used_up_);
+    return IdMetrics(*parts(), space, *lead_used_up_) + SequenceStoreMetrics(has_counters);
   }
 
   void Release() {
@@ -259,6 +258,25 @@ class IdService::Rep {
     MutexLock lock(mutex_);
     space_ = opened.space;
     return std::move(opened.orders);
+  }
+
+  absl::StatusOr<std::shared_ptr<SequenceSet>> Sequences() {
+    const SequenceSettings& from = *settings_.sequences;
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<SequenceSet> opened,
+                           OpenSequences(from, settings_.waiting, SequenceEvents(options_.on_event),
+                                         RuleEvents(options_.on_event)));
+    LOCUS_ASSIGN_OR_RETURN(const std::optional<bool> has_counters, HasCounters(from));
+    {
+      MutexLock lock(mutex_);
+      has_counters_ = has_counters;
+    }
+    if (has_counters.value_or(true)) return opened;
+    Tell(IdServiceEvent::Level::kWarn,
+         absl::StrCat("sequences: their store has no counter yet: ", from.place.uri),
+         "each begins at its first number. If another store was here before, which was lost, "
+         "numbers repeat: stop this service, put the store back or set each counter to its last "
+         "number or above (locus seq set --store URI --key K --value N), and start it again");
+    return opened;
   }
 
   // OK: the table of `successor` may take the place of that in force.
@@ -378,6 +396,7 @@ class IdService::Rep {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool router_replaced_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<SpaceOptions> space_ ABSL_GUARDED_BY(mutex_);  // of the order IDs
+  std::optional<bool> has_counters_ ABSL_GUARDED_BY(mutex_);  // the store of sequences, when opened
   // A count, which publishes nothing else; the generator's callback holds it.
   const std::shared_ptr<std::atomic<uint64_t>> lead_used_up_ =
       std::make_shared<std::atomic<uint64_t>>(0);
