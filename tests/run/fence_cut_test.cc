@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/engine/mariadb/run/band_rows.h"
@@ -128,7 +129,7 @@ TEST_F(FenceCutTest, CutBesideBusyWriters_NoneIsRefusedAndItComesToAnEnd) {
 // A transaction that stays open. Of a vnode of the next row, it once locked the gap where the new
 // rows belong; of another vnode of the row that is cut, the regroup once waited for its end.
 TEST_F(FenceCutTest, WriterThatStaysOpen_HoldsUpItsOwnVnodeOnly) {
-  for (const char* level : {"READ COMMITTED", "REPEATABLE READ"}) {
+  for (const char* level : {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
     for (uint32_t kept : {300, 60, 15}) {
       SCOPED_TRACE(absl::StrCat(level, " ", kept));
       MakeFence(
@@ -149,11 +150,15 @@ TEST_F(FenceCutTest, WriterThatStaysOpen_HoldsUpItsOwnVnodeOnly) {
         EXPECT_TRUE(absl::IsUnavailable(made)) << made;
         EXPECT_EQ(rows.kept(), 1u);
         EXPECT_THAT(Map(), ::testing::HasSubstr(",10-14>10,15-15>0,16-19>10,"));
-        // The next one says who it is, without what he does.
-        const std::string named(rows.Make(1, 7, absl::Milliseconds(150)).message());
+        // The next ones say who it is, without what he does.
+        std::string named;
+        EXPECT_TRUE(WaitUntil([&] {
+          named = std::string(rows.Make(1, 7, absl::Milliseconds(150)).message());
+          return absl::StrContains(named, "session");
+        })) << named;
         EXPECT_THAT(
             named, ::testing::HasSubstr(absl::StrCat(
-                       "longer than 300ms: session ",
+                       "session ",
                        server_->Value("SELECT trx_mysql_thread_id FROM"
                                       " information_schema.INNODB_TRX WHERE trx_rows_modified > 0"),
                        " (")));
@@ -247,9 +252,10 @@ TEST_F(FenceCutTest, StepAfterARegroup_NoWriteIsLateAndNoneIsRefusedBefore) {
   for (unsigned w = 0; w < 16; ++w) {
     threads.emplace_back([&, w] {
       auto session = SqlSession::Open(server_->OptionsFor(kDatabase)).value();
-      if (w % 2 == 0) {
-        EXPECT_TRUE(session->Run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").ok());
-      }
+      const char* const levels[] = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"};
+      EXPECT_TRUE(
+          session->Run(absl::StrCat("SET SESSION TRANSACTION ISOLATION LEVEL ", levels[w % 3]))
+              .ok());
       uint64_t sequence = w;
       while (!end) {
         bool done = session->Run("BEGIN").ok();
@@ -385,6 +391,50 @@ TEST_F(FenceCutTest, MapChangedByHand_IsRefused) {
       BandRows(move_, internal::Side::kSource, *link_).Make(1, 7, absl::Seconds(1));
   EXPECT_TRUE(absl::IsFailedPrecondition(made)) << made;
   EXPECT_THAT(std::string(made.message()), ::testing::HasSubstr("vnode 12"));
+}
+
+// The row that is cut lets go of its orders after it was read: no vnode may go to a row that still
+// accepts them.
+TEST_F(FenceCutTest, RowThatChangesMeanwhile_NoVnodeLeavesIt) {
+  MakeFence("(0, 65535, 0, 10000, 0, @@server_id, NULL, NULL)");
+  bool changed = false;
+  link_->set_before_statement([&](const std::string& statement) {
+    if (changed || !absl::StrContains(statement, "SELECT vnode, fence FROM locus_vnode")) return;
+    changed = true;
+    server_->Sql("UPDATE locus_bands.locus_fence SET own_lo = 10000, step = 5 WHERE lo = 0");
+  });
+  const absl::Status made =
+      BandRows(move_, internal::Side::kSource, *link_).Make(1, 7, absl::Milliseconds(150));
+  EXPECT_TRUE(changed);
+  EXPECT_TRUE(absl::IsAborted(made)) << made;
+  for (uint32_t gene : {5, 15, 30, 45, 300}) EXPECT_FALSE(Accepts(gene)) << gene << " " << Map();
+}
+
+// A prepared branch has dropped its locks of the fence, and may still commit: the regroup does not
+// meet it, and the step must not pass it.
+TEST_F(FenceCutTest, PreparedTransactionOfAWriter_TheStepWaitsForItsEnd) {
+  MakeFence("(0, 65535, 0, 10000, 0, @@server_id, NULL, NULL)");
+  for (const char* end : {"COMMIT", "ROLLBACK"}) {
+    auto session = SqlSession::Open(server_->OptionsFor(kDatabase)).value();
+    ASSERT_TRUE(session
+                    ->Run(absl::StrCat("XA START 'x'; INSERT INTO orders VALUES (",
+                                       Number(IdOf(15, sequence_ += 1)),
+                                       ", 0); XA END 'x'; XA PREPARE 'x'"))
+                    .ok());
+    BandRows rows(move_, internal::Side::kSource, *link_);
+    ASSERT_TRUE(rows.Make(1, 7, absl::Milliseconds(150)).ok());
+    const internal::BandFence band = {10000, 10000, 2, 10000, 5};
+    auto written = rows.Replace(band, 1, 7, absl::Milliseconds(150));
+    EXPECT_TRUE(absl::IsFailedPrecondition(written.status())) << written.status();
+    EXPECT_THAT(std::string(written.status().message()), ::testing::HasSubstr("XA RECOVER"));
+    EXPECT_TRUE(Accepts(16));
+    ASSERT_TRUE(session->Run(absl::StrCat("XA ", end, " 'x'")).ok());
+    written = rows.Replace(band, 1, 7, absl::Milliseconds(150));
+    ASSERT_TRUE(written.ok()) << written.status();
+    EXPECT_EQ(*written, BandRows::Written::kDone);
+    EXPECT_FALSE(Accepts(16));
+    server_->Sql("UPDATE locus_bands.locus_fence SET own_lo = 0, step = 1 WHERE lo IN (10, 40)");
+  }
 }
 
 // After a regroup vnodes behind the cut still name the row before it. Where that one may be bound

@@ -21,6 +21,8 @@ namespace locus::mariadb {
 using internal::BandFence;
 using internal::FenceRow;
 using internal::Quoted;
+using internal::Recut;
+using internal::Regroup;
 using internal::Side;
 using internal::SqlText;
 
@@ -45,56 +47,6 @@ absl::StatusOr<uint64_t> NaturalIn(const Result::Row& row, size_t column,
 }
 
 }  // namespace
-
-absl::StatusOr<Recut> RecutOf(const std::vector<FenceRow>& rows,
-                              const std::vector<FencedRange>& ranges, bool owned) {
-  Recut recut;
-  for (const FenceRow& row : rows) {
-    std::vector<FencedRange> inside;
-    for (const FencedRange& range : ranges) {
-      if (range.lo <= row.hi && range.hi >= row.lo) inside.push_back(range);
-    }
-    if (inside.empty()) continue;
-    const bool all = row.own_lo == 0 && row.own_hi == internal::kCohorts;
-    if (owned ? !all : row.own_lo < row.own_hi) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the fence accepts cohorts [", row.own_lo, ", ", row.own_hi, ") of vnodes ", row.lo, "-",
-          row.hi,
-          owned ? "; the source of a move must accept all of them"
-                : "; the target of a move must accept none of them",
-          ": another move of these vnodes has not ended, or the routing table is not the one "
-          "that the fence was made from"));
-    }
-    recut.removed.push_back(row);
-    recut.step = std::max(recut.step, row.step);
-    uint32_t from = row.lo;
-    for (const FencedRange& range : inside) {
-      if (range.lo > from) {
-        recut.inserted.push_back(row);
-        recut.inserted.back().lo = from;
-        recut.inserted.back().hi = range.lo - 1;
-      }
-      from = std::max(from, range.hi + 1);
-    }
-    if (from <= row.hi) {
-      recut.inserted.push_back(row);
-      recut.inserted.back().lo = from;
-    }
-  }
-  if (!owned) return recut;
-  for (const FencedRange& range : ranges) {
-    uint32_t next = range.lo;
-    for (const FenceRow& row : recut.removed) {
-      if (row.lo <= next && row.hi >= next) next = row.hi + 1;
-    }
-    if (next <= range.hi) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the fence of the source has no row for vnode ", next, " of ",
-                       RangeText(range), "; install the fence from the routing table"));
-    }
-  }
-  return recut;
-}
 
 absl::StatusOr<std::vector<FenceRow>> BandRows::Touching() {
   LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, StoredFence(link_));

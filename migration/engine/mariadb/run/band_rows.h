@@ -14,23 +14,10 @@
 #include "migration/cut_over/handover.h"
 #include "migration/engine/mariadb/run/fence_regroup.h"
 #include "migration/engine/mariadb/run/shard_link.h"
+#include "migration/fence/regroup.h"
 #include "routing/fence/fence_row.h"
 
 namespace locus::mariadb {
-
-// Which rows of a fence give way so that each range has a row of its own.
-struct Recut {
-  std::vector<internal::FenceRow> removed;
-  // For vnodes beside the ranges: parts of removed rows.
-  std::vector<internal::FenceRow> inserted;
-  uint64_t step = 0;  // the highest of the removed rows
-
-  friend bool operator==(const Recut&, const Recut&) = default;
-};
-// `rows`: of one fence, ascending, apart. FAILED_PRECONDITION: where `owned`, a row over a range
-// does not accept all cohorts, or none covers a vnode of it; otherwise, a row accepts some.
-absl::StatusOr<Recut> RecutOf(const std::vector<internal::FenceRow>& rows,
-                              const std::vector<FencedRange>& ranges, bool owned);
 
 // The rows that a move has in the fence of one shard: one for each of its ranges, all alike.
 // Thread safety: none.

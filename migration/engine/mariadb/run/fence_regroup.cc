@@ -15,7 +15,10 @@
 
 namespace locus::mariadb {
 
+using internal::AcceptSame;
 using internal::FenceRow;
+using internal::Regroup;
+using internal::RegroupPlan;
 using internal::SqlText;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -38,21 +41,7 @@ std::string Condition(const FenceRow& row) {
                       " AND step = ", row.step, " AND server_id = ", row.server_id);
 }
 
-using ByLo = std::map<uint32_t, FenceRow>;
-
-ByLo MapOf(const std::vector<FenceRow>& rows) {
-  ByLo by_lo;
-  for (const FenceRow& row : rows) by_lo[row.lo] = row;
-  return by_lo;
-}
-
-// Neighbouring vnodes that are to be pointed from one row to another; nullopt: to none.
-struct Pointing {
-  uint32_t first = 0;
-  uint32_t last = 0;
-  std::optional<uint32_t> from;
-  uint32_t to = 0;
-};
+using Pointing = RegroupPlan::Pointing;
 
 class Regrouping {
  public:
@@ -63,13 +52,7 @@ class Regrouping {
         check_(check),
         patience_(patience),
         kept_(kept),
-        stored_(MapOf(regroup.stored)),
-        made_(MapOf(regroup.made)),
-        after_(MapOf(Apart(regroup.stored))) {
-    for (const FenceRow& row : regroup.removed) after_.erase(row.lo);
-    for (const FenceRow& row : regroup.rest) after_[row.lo] = row;
-    for (const FenceRow& row : regroup.made) after_[row.lo] = row;
-  }
+        plan_(regroup) {}
 
   absl::Status Run() {
     LOCUS_RETURN_IF_ERROR(CheckMap());
@@ -84,10 +67,10 @@ class Regrouping {
   }
 
  private:
-  absl::Status Changed(const FenceRow& row) const {
+  absl::Status Changed(uint32_t lo, uint32_t hi) const {
     return absl::AbortedError(absl::StrCat("mariadb ", link_.place(),
-                                           ": somebody changed the fence of vnodes ", row.lo, "-",
-                                           row.hi, " meanwhile; repeat the command"));
+                                           ": somebody changed the fence of vnodes ", lo, "-", hi,
+                                           " meanwhile; repeat the command"));
   }
   absl::Status Transact(const std::function<absl::Status()>& work) {
     LockHolders holders(link_, patience_.names);
@@ -117,9 +100,7 @@ class Regrouping {
   // The rows that give way are locked as writers lock them, so that they stay as they were read.
   absl::Status InsertRows() {
     std::vector<std::string> values;
-    for (const auto& [lo, row] : after_) {
-      if (!stored_.contains(lo)) values.push_back(ValuesOf(row));
-    }
+    for (const FenceRow& row : plan_.Inserted()) values.push_back(ValuesOf(row));
     if (values.empty()) return absl::OkStatus();
     LOCUS_RETURN_IF_ERROR(link_.Run(internal::kKeepsMap).status());
     return Transact([&]() -> absl::Status {
@@ -129,7 +110,7 @@ class Regrouping {
             link_.Run(absl::StrCat(Within(patience_.wait), "SELECT lo FROM locus_fence WHERE ",
                                    Condition(row), " LOCK IN SHARE MODE"),
                       {Rows(1, 1)}));
-        if (same[0].rows.size() != 1) return Changed(row);
+        if (same[0].rows.size() != 1) return Changed(row.lo, row.hi);
       }
       return link_
           .Run(absl::StrCat(Within(patience_.wait),
@@ -140,62 +121,56 @@ class Regrouping {
     });
   }
 
-  // Whether the vnodes of others must leave this stored row.
-  bool IsTaken(uint32_t lo) const { return made_.contains(lo) || !after_.contains(lo); }
-
   absl::StatusOr<std::vector<Pointing>> WrongPointers() {
     LOCUS_ASSIGN_OR_RETURN(
         std::vector<Result> results,
         link_.Run("SELECT vnode, fence FROM locus_vnode ORDER BY vnode", {Rows(2, kVnodes)}));
-    auto refuse = [&](uint32_t vnode, const std::string& why) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("mariadb ", link_.place(), ": table locus_vnode, vnode ", vnode, ": ", why,
-                       "; it was changed by hand: compare it with locus_fence"));
-    };
-    if (results[0].rows.size() != kVnodes) return refuse(0, "the table lacks vnodes");
-    std::vector<Pointing> wrong;
-    for (uint32_t vnode = 0; vnode < kVnodes; ++vnode) {
+    if (results[0].rows.size() != kVnodes) return Refuse("table locus_vnode lacks vnodes");
+    std::vector<std::optional<uint32_t>> map(kVnodes);
+    for (size_t vnode = 0; vnode < kVnodes; ++vnode) {
       const Result::Row& found = results[0].rows[vnode];
-      Pointing one{vnode, vnode, std::nullopt, 0};
-      if (found[1]) {
-        LOCUS_ASSIGN_OR_RETURN(int64_t from, NumberIn(found, 1, link_.place()));
-        one.from = static_cast<uint32_t>(from);
-      }
-      auto next = after_.upper_bound(vnode);
-      const FenceRow* to = next == after_.begin() ? nullptr : &std::prev(next)->second;
-      if (to == nullptr || to->hi < vnode) {
-        if (one.from) return refuse(vnode, "it names a row, and no row has this vnode");
-        continue;
-      }
-      if (one.from == to->lo) continue;
-      auto from = one.from ? stored_.find(*one.from) : stored_.end();
-      const bool accepts = from != stored_.end() && from->second.own_lo < from->second.own_hi;
-      const bool same = accepts ? from->second.own_lo == to->own_lo &&
-                                      from->second.own_hi == to->own_hi &&
-                                      from->second.server_id == to->server_id
-                                : to->own_lo >= to->own_hi;
-      if (!same) return refuse(vnode, "the row that it names accepts other cohorts");
-      if (one.from && !made_.contains(to->lo) && !IsTaken(*one.from)) continue;
-      one.to = to->lo;
-      if (!wrong.empty() && wrong.back().last + 1 == vnode && wrong.back().from == one.from &&
-          wrong.back().to == one.to) {
-        wrong.back().last = vnode;
-      } else {
-        wrong.push_back(one);
-      }
+      if (!found[1]) continue;
+      LOCUS_ASSIGN_OR_RETURN(int64_t from, NumberIn(found, 1, link_.place()));
+      map[vnode] = static_cast<uint32_t>(from);
     }
+    auto wrong = plan_.WrongPointers(map);
+    if (!wrong.ok()) return Refuse(wrong.status().message());
     return wrong;
   }
+  absl::Status Refuse(absl::string_view why) const {
+    return absl::FailedPreconditionError(absl::StrCat("mariadb ", link_.place(), ": ", why));
+  }
 
-  // A transaction of its own.
+  // A transaction of its own. Both rows still accept the same: a rebind, or a step of a move of the
+  // same vnodes, may have changed one since it was read. Errors as of ShardLink::error.
   absl::Status PointSome(const std::string& within, uint32_t first, uint32_t last,
                          const Pointing& pointing) {
-    return link_
-        .Run(absl::StrCat(within, "UPDATE locus_vnode SET fence = ", pointing.to,
-                          " WHERE vnode BETWEEN ", first, " AND ", last, " AND fence <=> ",
-                          pointing.from ? absl::StrCat(*pointing.from) : "NULL"),
-             {kNoRows})
-        .status();
+    const std::string from = pointing.from ? absl::StrCat(*pointing.from) : "NULL";
+    return link_.Transact([&]() -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(
+          std::vector<Result> results,
+          link_.Run(absl::StrCat(within, "SELECT lo, own_lo, own_hi, server_id FROM locus_fence",
+                                 " WHERE lo IN (", from, ", ", pointing.to, ") LOCK IN SHARE MODE"),
+                    {Rows(4, 2)}));
+      std::map<uint32_t, FenceRow> rows;
+      for (const Result::Row& row : results[0].rows) {
+        uint32_t numbers[4];
+        for (size_t i = 0; i < 4; ++i) {
+          LOCUS_ASSIGN_OR_RETURN(int64_t number, NumberIn(row, i, link_.place()));
+          numbers[i] = static_cast<uint32_t>(number);
+        }
+        rows[numbers[0]] = {numbers[0], numbers[0], numbers[1], numbers[2], 0, numbers[3], ""};
+      }
+      auto old = pointing.from ? rows.find(*pointing.from) : rows.end();
+      const bool same = rows.contains(pointing.to) &&
+                        AcceptSame(old == rows.end() ? nullptr : &old->second, rows[pointing.to]);
+      if (!same) return Changed(first, last);
+      return link_
+          .Run(absl::StrCat(within, "UPDATE locus_vnode SET fence = ", pointing.to,
+                            " WHERE vnode BETWEEN ", first, " AND ", last, " AND fence <=> ", from),
+               {kNoRows})
+          .status();
+    });
   }
 
   // First those that no writer keeps, without waiting: behind a batch that waits for one vnode the
@@ -249,30 +224,27 @@ class Regrouping {
   // one by its range, with SQL of an earlier version, so each is waited for. A row that only has to
   // end earlier may stay as it is while its writers keep it.
   absl::Status EndRows() {
-    for (const auto& [lo, row] : after_) {
-      auto found = stored_.find(lo);
-      if (found == stored_.end() || found->second == row) continue;
-      const FenceRow& stored = found->second;
-      FenceRow shorter = stored;
-      shorter.hi = row.hi;
-      if (shorter == row) {
+    for (const RegroupPlan::End& end : plan_.Ends()) {
+      if (!end.becomes) {
+        LOCUS_RETURN_IF_ERROR(Change(end.row, "DELETE FROM locus_fence"));
+        continue;
+      }
+      const FenceRow& row = *end.becomes;
+      if (end.may_stay) {
         const absl::Status done =
             link_
                 .Run(absl::StrCat(kWithoutWaiting, "UPDATE locus_fence SET hi = ", row.hi,
-                                  " WHERE ", Condition(stored)),
+                                  " WHERE ", Condition(end.row)),
                      {kNoRows})
                 .status();
         if (!done.ok() && !IsBusy(link_.error())) return done;
         continue;
       }
       LOCUS_RETURN_IF_ERROR(Change(
-          stored, absl::StrCat("UPDATE locus_fence SET hi = ", row.hi, ", own_lo = ", row.own_lo,
-                               ", own_hi = ", row.own_hi, ", step = ", row.step, ", other = ",
-                               row.other.empty() ? "NULL" : SqlText(row.other), ", token = NULL")));
-    }
-    for (const FenceRow& row : regroup_.removed) {
-      if (after_.contains(row.lo)) continue;
-      LOCUS_RETURN_IF_ERROR(Change(row, "DELETE FROM locus_fence"));
+          end.row, absl::StrCat("UPDATE locus_fence SET hi = ", row.hi, ", own_lo = ", row.own_lo,
+                                ", own_hi = ", row.own_hi, ", step = ", row.step,
+                                ", other = ", row.other.empty() ? "NULL" : SqlText(row.other),
+                                ", token = NULL")));
     }
     return absl::OkStatus();
   }
@@ -283,7 +255,7 @@ class Regrouping {
           std::vector<Result> done,
           link_.Run(absl::StrCat(Within(patience_.wait), change, " WHERE ", Condition(row)),
                     {kNoRows}));
-      return done[0].affected == 1 ? absl::OkStatus() : Changed(row);
+      return done[0].affected == 1 ? absl::OkStatus() : Changed(row.lo, row.hi);
     });
   }
 
@@ -292,9 +264,7 @@ class Regrouping {
   const std::function<absl::Status()>& check_;
   const RegroupPatience& patience_;
   bool& kept_;
-  const ByLo stored_;
-  const ByLo made_;
-  ByLo after_;  // apart
+  const RegroupPlan plan_;
   const SteadyClock::time_point until_ = SteadyClock::now() + kMostTime;
 };
 
@@ -332,13 +302,6 @@ absl::StatusOr<std::vector<FenceRow>> StoredFence(ShardLink& link) {
     rows.push_back({static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(numbers[1]),
                     static_cast<uint32_t>(numbers[2]), static_cast<uint32_t>(numbers[3]),
                     numbers[4], static_cast<uint32_t>(numbers[5]), row[6].value_or("")});
-  }
-  return rows;
-}
-
-std::vector<FenceRow> Apart(std::vector<FenceRow> rows) {
-  for (size_t i = 0; i + 1 < rows.size(); ++i) {
-    rows[i].hi = std::min(rows[i].hi, rows[i + 1].lo - 1);
   }
   return rows;
 }

@@ -10,15 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "migration/engine/mariadb/run/shard_link.h"
+#include "migration/fence/regroup.h"
 #include "routing/fence/fence_row.h"
 
-// A regroup gives vnodes another row of the fence while clients write: the new row is made with the
-// state of the old one, then the vnodes are pointed to it. Both rows accept the same, so it may
-// stop anywhere. At its end every write of these vnodes under way holds the new row.
-//
-// Only these vnodes change. Others keep the row that they have, also where a row that begins before
-// them is cut: of two rows that cover a vnode, the one that begins last says where it belongs, and
-// locus_vnode may name the earlier one as long as both accept the same.
+// How a shard carries out what migration/fence/regroup.h plans.
 
 namespace locus::mariadb {
 
@@ -33,15 +28,7 @@ bool IsBusy(unsigned error);
 
 // All rows of the fence as they are stored, ascending.
 absl::StatusOr<std::vector<internal::FenceRow>> StoredFence(ShardLink& link);
-// The same rows without overlaps: a row ends before the next begins.
-std::vector<internal::FenceRow> Apart(std::vector<internal::FenceRow> rows);
 
-struct Regroup {
-  std::vector<internal::FenceRow> stored;   // what StoredFence returned
-  std::vector<internal::FenceRow> removed;  // of Apart(stored): these give way
-  std::vector<internal::FenceRow> made;     // to these, which accept the same of their vnodes
-  std::vector<internal::FenceRow> rest;     // and these, to which no vnode need be pointed yet
-};
 // How long writers are waited for.
 struct RegroupPatience {
   // A writer of one vnode that is pointed to another row; writers of others do not wait meanwhile.
@@ -56,7 +43,7 @@ absl::Status RegroupAlone(ShardLink& link, const std::function<absl::Status()>& 
 // the regroup. ABORTED: a row has changed since it was read. UNAVAILABLE: writers under way kept
 // vnodes (`kept` becomes true), or there are more of them than one call points to new rows: the
 // next call goes on. FAILED_PRECONDITION: the map names a row that does not accept the same.
-absl::Status RegroupFence(ShardLink& link, const Regroup& regroup,
+absl::Status RegroupFence(ShardLink& link, const internal::Regroup& regroup,
                           const std::function<absl::Status()>& check,
                           const RegroupPatience& patience, bool& kept);
 

@@ -11,8 +11,8 @@ namespace locus::mariadb {
 
 namespace {
 
-// As the server refreshes what it shows.
-constexpr std::chrono::milliseconds kPause{50};
+// The server shows the same until nobody has looked for 100 ms.
+constexpr std::chrono::milliseconds kPause{120};
 constexpr size_t kMostNamed = 5;
 
 std::string TextOf(const Result::Row& row) {

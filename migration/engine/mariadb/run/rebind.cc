@@ -18,6 +18,7 @@
 namespace locus::mariadb {
 
 using internal::FenceRow;
+using internal::Regroup;
 using internal::Side;
 
 namespace {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mariadb/run/band_rows.h"
+#include "migration/fence/regroup.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace locus::mariadb {
+namespace locus::internal {
 namespace {
 
-using internal::FenceRow;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -48,4 +47,4 @@ TEST(RecutTest, TargetThatAcceptsSome_IsRefused) {
 }
 
 }  // namespace
-}  // namespace locus::mariadb
+}  // namespace locus::internal
