@@ -180,7 +180,7 @@ class MoveRunner {
   absl::StatusOr<bool> RegroupFences();
   absl::Status CandidatesHave(internal::Side side);
   absl::StatusOr<BandRows::Written> Write(internal::Side side, const internal::BandFence& row);
-  absl::Status Kept(internal::Side side) const;
+  absl::Status KeptFrom(internal::Side side) const;
   absl::StatusOr<bool> Change(internal::Side side, const std::optional<internal::BandFence>& row);
   absl::Status HoldBusyStep(const absl::Status& busy);
   absl::Status CheckGuards();

@@ -81,7 +81,7 @@ absl::StatusOr<bool> MoveRunner::RegroupFences() {
   return true;
 }
 
-absl::Status MoveRunner::Kept(Side side) const {
+absl::Status MoveRunner::KeptFrom(Side side) const {
   const bool source = side == Side::kSource;
   return KeptFence((source ? source_ : target_)->place(), options_.pace.fence_wait,
                    (source ? source_bands_ : target_bands_)->holders());
@@ -95,7 +95,7 @@ absl::StatusOr<bool> MoveRunner::Change(Side side, const std::optional<BandFence
   LOCUS_RETURN_IF_ERROR(Sparingly(changes_, [&]() -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(written, Write(side, *row));
     if (written != BandRows::Written::kBusy) return absl::OkStatus();
-    return Kept(side);
+    return KeptFrom(side);
   }));
   return written == BandRows::Written::kDone;
 }
@@ -153,7 +153,7 @@ absl::Status MoveRunner::LetGo(uint32_t share) {
     busy = !free || written == BandRows::Written::kBusy;
     if (!busy) return absl::OkStatus();
     const Side kept = free ? donor : internal::Other(donor);
-    return Kept(kept);
+    return KeptFrom(kept);
   });
   if (busy) return HoldBusyStep(status);
   LOCUS_RETURN_IF_ERROR(status);
