@@ -62,6 +62,43 @@ TEST_F(ChangeApplierTest, DeletedByTheStream_IsInsertedAgainAboveItsTombstone) {
             "4,4,4");
 }
 
+// The streams of two moves delete at the same time: some of their keys have one post.
+TEST_F(ChangeApplierTest, TwoMovesThatDelete_RaiseTheirCommonPostsAndBothGetThrough) {
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  for (uint64_t gene : {5, 150}) {
+    for (int i = 0; i < 60; ++i) {
+      const std::string of = absl::StrCat((gene << 47) + 50u * static_cast<unsigned>(i));
+      ASSERT_TRUE(shop->Run(absl::StrCat("INSERT INTO items (order_id, line) SELECT ", of,
+                                         " + seq, 'a' FROM seq_0_to_49; DELETE FROM items"))
+                      .ok());
+    }
+  }
+  mariadb::ApplierOptions options = OptionsTo(1);
+  auto first = OpenTo(1);
+  options.move = "second";
+  options.ranges = {{100, 199}};
+  auto second = mariadb::ChangeApplier::Open(options, start_);
+  ASSERT_TRUE(second.ok()) << second.status();
+  absl::Status beside;
+  std::thread follows([&] { beside = Follow(**second, 0); });
+  const absl::Status followed = Follow(*first, 0);
+  follows.join();
+  EXPECT_TRUE(followed.ok()) << followed;
+  EXPECT_TRUE(beside.ok()) << beside;
+  EXPECT_EQ(servers_[1]->Value("SELECT COUNT(*) FROM locus_shop.items"), "0");
+  const std::string tombstones = "SELECT COUNT(*) FROM locus_shop.locus_tombstone t";
+  EXPECT_EQ(servers_[1]->Value(tombstones + " WHERE t.tbl <> ''"), "6000");
+  EXPECT_EQ(servers_[1]->Value(tombstones +
+                               " JOIN locus_shop.locus_tombstone p ON p.bucket = t.bucket AND"
+                               " p.tbl = '' WHERE t.tbl <> '' AND p.version >= t.version"),
+            "6000");
+  // Posts of keys of both moves.
+  EXPECT_NE(servers_[1]->Value("SELECT COUNT(*) FROM (SELECT bucket FROM"
+                               " locus_shop.locus_tombstone WHERE tbl <> '' GROUP BY bucket HAVING"
+                               " COUNT(DISTINCT gene) > 1) b"),
+            "0");
+}
+
 // Another run takes the move over and ends it between two statements of this one.
 TEST_F(ChangeApplierTest, MarkerGoneSinceItWasWritten_IsTakenOver) {
   auto applier = OpenTo(1);

@@ -31,6 +31,7 @@ namespace {
 constexpr size_t kMostRows = 65536;
 // Of the patience of a regroup, one at each call that writers kept from its end.
 constexpr unsigned kMostDoublings = 3;
+constexpr absl::Duration kMostPatience = absl::Seconds(2);
 
 std::string RangeText(const FencedRange& range) { return absl::StrCat(range.lo, "-", range.hi); }
 
@@ -61,8 +62,9 @@ absl::StatusOr<std::vector<FenceRow>> BandRows::Touching() {
 
 absl::Status BandRows::Make(uint64_t step, uint64_t run, absl::Duration patience) {
   // Who writes one vnode waits for as long, and then for the writers before it.
-  const RegroupPatience regroup_patience{patience * (1 << std::min(kept_, kMostDoublings)), kept_,
-                                         kept_ > 0};
+  const absl::Duration doubled = patience * (1 << std::min(kept_, kMostDoublings));
+  const RegroupPatience regroup_patience{std::max(patience, std::min(doubled, kMostPatience)),
+                                         kept_, kept_ > 0};
   bool kept = false;
   const absl::Status made = RegroupAlone(link_, [&]() -> absl::Status {
     Regroup regroup;

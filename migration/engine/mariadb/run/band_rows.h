@@ -33,7 +33,8 @@ class BandRows {
   // them; nothing where that is done. When it returns OK, every write of these vnodes under way
   // holds one of them. Errors of RecutOf and RegroupFence, after which the next call goes on;
   // FAILED_PRECONDITION as of Replace. Each call that writers keep from its end doubles `patience`
-  // for the next, up to 8 times of it, and the next ones name the sessions of these writers.
+  // for the next, up to 8 times of it but not above 2 s, and the next ones name the sessions of
+  // these writers.
   absl::Status Make(uint64_t step, uint64_t run, absl::Duration patience);
   // How many calls of Make, one after the other, writers have kept from its end.
   unsigned kept() const { return kept_; }
