@@ -25,8 +25,8 @@ class HeldPublisher : public TablePublisher {
   bool held() const { return held_; }
 
   absl::StatusOr<RoutingTable> Current() override { return publisher_.Current(); }
-  absl::Status Publish(const RoutingTable& table, uint64_t expected,
-                       const GuardedChanges& named, const PublicationNote& note) override {
+  absl::Status Publish(const RoutingTable& table, uint64_t expected, const GuardedChanges& named,
+                       const PublicationNote& note) override {
     while (!open_) {
       held_ = true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

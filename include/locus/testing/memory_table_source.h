@@ -127,8 +127,8 @@ class MemoryTablePublisher : public TablePublisher, public Faults {
     return Through([this] { return place_->Current(); });
   }
   using TablePublisher::Publish;
-  absl::Status Publish(const RoutingTable& table, uint64_t expected,
-                       const GuardedChanges& named, const PublicationNote& note) override {
+  absl::Status Publish(const RoutingTable& table, uint64_t expected, const GuardedChanges& named,
+                       const PublicationNote& note) override {
     return Through([&]() -> absl::Status {
       if (absl::Status checked = note.Check(); !checked.ok()) return checked;
       absl::StatusOr<RoutingTable> newest = place_->Current();

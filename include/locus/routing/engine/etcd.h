@@ -85,8 +85,8 @@ class EtcdTablePublisher : public TablePublisher {
 
   absl::StatusOr<RoutingTable> Current() override;
   using TablePublisher::Publish;
-  absl::Status Publish(const RoutingTable& table, uint64_t expected,
-                       const GuardedChanges& named, const PublicationNote& note) override;
+  absl::Status Publish(const RoutingTable& table, uint64_t expected, const GuardedChanges& named,
+                       const PublicationNote& note) override;
   absl::StatusOr<std::vector<PublishedEpoch>> History(size_t most) override;
   absl::StatusOr<RoutingTable> Fetch(uint64_t epoch) override;
   std::string place() const override;
