@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "migration/engine/mariadb/apply/row_copier.h"
 #include "tests/apply/row_copier_fixture.h"
+#include "tests/support/sanitizers.h"
 
 namespace locus {
 namespace {
