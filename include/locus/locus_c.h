@@ -295,9 +295,10 @@ typedef struct locus_sequence_options {
 #define LOCUS_SEQUENCE_OPTIONS_INIT \
   { sizeof(locus_sequence_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL }
 
-/* `engine_uri` as of a generator. `key`: the counter's name. INVALID_ARGUMENT: it is not in Unicode's
- * normal form C, so that one name could count in two counters. FAILED_PRECONDITION: it is the name
- * of a sequence type or of a type's counter, in use or dropped, which are counted by their rule. */
+/* `engine_uri` as of a generator. `key`: the counter's name. INVALID_ARGUMENT: it is not in
+ * Unicode's normal form C, so that one name could count in two counters. FAILED_PRECONDITION: it is
+ * the name of a sequence type or of a type's counter, in use or dropped, which are counted by their
+ * rule. */
 LOCUS_C_API locus_code locus_sequence_open(const char* engine_uri, const char* key,
                                            const locus_sequence_options* options,
                                            locus_sequence** sequence, locus_error* error);
