@@ -5,15 +5,9 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "locus/routing/routing_table.h"
+#include "migration/cut_over/coordinator.h"
 
 namespace locus::internal {
-
-namespace {
-
-constexpr uint32_t kWhole = RoutingTable::kMaxPermyriad;
-
-}  // namespace
 
 std::vector<FenceRow> Apart(std::vector<FenceRow> rows) {
   for (size_t i = 0; i + 1 < rows.size(); ++i) {

@@ -50,6 +50,19 @@ class ShardFence {
   // not see commits once it is there. Errors: those of Install, without those of the table and
   // rows.
   absl::Status InstallGuards() const;
+  // Drops the guards, three a table, and leaves the rows, which fenced SQL goes on reading. From
+  // then on only clients that read the fence before each write (FencedCall::fence_first) are
+  // refused with an old routing table; all others write unseen into vnodes that have gone. The
+  // caller knows that no move of the shard is under way, and that no such client has an old table;
+  // `locus move guards drop` looks at both. Install, InstallGuards and the next move make them
+  // again. Returns the names of those that were there, by name; `dry`: drops none. Safe to repeat:
+  // it goes on where it failed.
+  //
+  // FAILED_PRECONDITION, before anything changes: a version trigger stands on a table, so a move
+  // has not been cleaned up; a table that the options do not name has guards. UNAVAILABLE: a move
+  // is being prepared; or a table was in use for longer than a second: some guards may be gone,
+  // repeat the call.
+  absl::StatusOr<std::vector<std::string>> DropGuards(bool dry) const;
   // Drops the triggers and then the table: writes are not fenced any more. FAILED_PRECONDITION: a
   // row does not own all cohorts of its vnodes, since a move has been made or is under way. Clients
   // with an old routing table would write to this shard orders that another one has.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/engine/mariadb/fence/drop_guards.h"
 #include "migration/engine/mariadb/fence/table_triggers.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
@@ -470,6 +471,13 @@ absl::Status ShardFence::VerifyTriggers() const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                          rep_->Connect(Connection::Access::kRead));
   return FenceSession(rep_->server, rep_->options, *connection).VerifyTriggers();
+}
+
+absl::StatusOr<std::vector<std::string>> ShardFence::DropGuards(bool dry) const {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::unique_ptr<Connection> connection,
+      rep_->Connect(dry ? Connection::Access::kRead : Connection::Access::kWrite));
+  return mariadb::DropGuardTriggers(*connection, rep_->options, rep_->server.timeout, dry);
 }
 
 absl::Status ShardFence::Remove() const {

@@ -24,6 +24,10 @@
 
 namespace locus::mariadb {
 
+// The lock of a shard for GET_LOCK: one makes or drops its triggers at a time. While a trigger is
+// made, others do not see its table.
+inline constexpr char kTriggersLock[] = "CONCAT('locus_prepare ', SHA1(DATABASE()))";
+
 struct TableTrigger {
   std::string table, event, timing, body, definer;
   uint64_t order = 0;  // among those of one table, event and timing

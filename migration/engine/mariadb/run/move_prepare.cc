@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/migration/shard_fence.h"
 #include "migration/engine/mariadb/fence/moved_tables.h"
+#include "migration/engine/mariadb/fence/table_triggers.h"
 #include "migration/engine/mariadb/preflight/preflight_schema.h"
 #include "migration/engine/mariadb/run/move_runner.h"
 #include "migration/engine/mariadb/run/tombstones.h"
@@ -83,11 +84,10 @@ absl::Status MoveRunner::PrepareShard(const MoveShard& shard, const RoutingTable
   return shard.id == move_.target.id ? ForgetTombstones(link, move_, run_) : absl::OkStatus();
 }
 
-// While a trigger is made, others do not see its table: one move at a time makes those of a shard.
 absl::Status MoveRunner::PrepareLocked(ShardLink& link, const std::function<absl::Status()>& work) {
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> locked,
-      link.Run("SELECT GET_LOCK(CONCAT('locus_prepare ', SHA1(DATABASE())), 2)", {OneRow(1)}));
+      link.Run(absl::StrCat("SELECT GET_LOCK(", kTriggersLock, ", 2)"), {OneRow(1)}));
   if (locked[0].rows[0][0] != "1") {
     return absl::UnavailableError(
         absl::StrCat("mariadb ", link.place(), ": another move is being prepared there"));
