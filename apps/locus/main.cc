@@ -88,6 +88,7 @@ constexpr std::array kVerbs = {
     Verb{"move repair", kMoves, "Mend what running moves have lost", RunMoveRepair},
     Verb{"move rebind", kMoves, "Bind fences after a promotion or a restore", RunMoveRebind},
     Verb{"move candidate", kMoves, "Drop a failover candidate", RunMoveCandidate},
+    Verb{"move guards", kMoves, "Drop the guards of a shard at rest", RunMoveGuards},
     Verb{"move explain", kMoves, "Explain the states of moves", RunMoveExplain},
     Verb{"verify", kMoves, "Compare the rows of vnodes on two shards", RunVerify},
     Verb{"lease create", kLeases, "Create a space of worker IDs", RunLeaseCreate},

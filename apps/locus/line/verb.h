@@ -75,6 +75,7 @@ int RunMoveNew(std::span<const std::string> words);
 int RunMoveRebind(std::span<const std::string> words);
 int RunMoveRepair(std::span<const std::string> words);
 int RunMoveCandidate(std::span<const std::string> words);
+int RunMoveGuards(std::span<const std::string> words);
 int RunMoveExplain(std::span<const std::string> words);
 int RunMovePreflight(std::span<const std::string> words);
 int RunMoveStart(std::span<const std::string> words);

@@ -26,6 +26,7 @@ int RunMoveNew(std::span<const std::string> words) { return Absent("move new", w
 int RunMoveRebind(std::span<const std::string> words) { return Absent("move rebind", words); }
 int RunMoveRepair(std::span<const std::string> words) { return Absent("move repair", words); }
 int RunMoveCandidate(std::span<const std::string> words) { return Absent("move candidate", words); }
+int RunMoveGuards(std::span<const std::string> words) { return Absent("move guards", words); }
 int RunMoveExplain(std::span<const std::string> words) { return Absent("move explain", words); }
 int RunMovePreflight(std::span<const std::string> words) { return Absent("move preflight", words); }
 int RunMoveStart(std::span<const std::string> words) { return Absent("move start", words); }

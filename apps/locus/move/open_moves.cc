@@ -23,17 +23,22 @@ void AddMoveOperand(VerbLine& line, MoveOperand& operand) {
   line.Text("--only NAME", &operand.only, "One move of the file, such as peak.1>2 [all]");
 }
 
-absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand, NotBegun not_begun,
-                                      NoMoves no_moves) {
-  LOCUS_ASSIGN_OR_RETURN(std::string text, ReadWhole(operand.file));
-  LOCUS_ASSIGN_OR_RETURN(MoveFile file, ParseMoveFile(text, operand.file));
+absl::StatusOr<OpenedFile> OpenMoveFile(const std::string& path) {
+  LOCUS_ASSIGN_OR_RETURN(std::string text, ReadWhole(path));
+  LOCUS_ASSIGN_OR_RETURN(MoveFile file, ParseMoveFile(text, path));
   absl::StatusOr<TableUri> uri = TableUri::Parse(file.table);
   if (!uri.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(operand.file, ": table: ", uri.status().message()));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": table: ", uri.status().message()));
   }
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<TablePublisher> publisher, OpenTablePublisher(*uri));
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher->Current());
+  return OpenedFile{std::move(file), std::move(publisher), std::move(table)};
+}
+
+absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand, NotBegun not_begun,
+                                      NoMoves no_moves) {
+  LOCUS_ASSIGN_OR_RETURN(OpenedFile opened, OpenMoveFile(operand.file));
+  auto& [file, publisher, table] = opened;
   std::vector<Move> moves;
   std::string unheard;
   auto found = OwnMovesOf(file, table, not_begun, unheard);

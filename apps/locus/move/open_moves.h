@@ -25,6 +25,16 @@ struct MoveOperand {
 };
 void AddMoveOperand(VerbLine& line, MoveOperand& operand);
 
+// A move file, and the routing table of the place that it names.
+struct OpenedFile {
+  apps::MoveFile file;
+  std::unique_ptr<TablePublisher> publisher;
+  RoutingTable table;
+};
+
+// Errors of ParseMoveFile and of the place.
+absl::StatusOr<OpenedFile> OpenMoveFile(const std::string& path);
+
 // A move file with all that it leads to.
 struct OpenedMoves {
   apps::MoveFile file;
