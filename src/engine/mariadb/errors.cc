@@ -91,8 +91,8 @@ constexpr ErrorRule kRules[] = {
     {1927, Means::kReconnect},  // connection killed
     {2014, Means::kRefused},    // a result was left unread
     {2020, Means::kRefused},    // a row is larger than the client's limit
-    // TLS was cut off, or the certificate does not verify: only texts of libraries differ. LogIn
-    // tells them apart by a second attempt.
+    // TLS was cut off, or the certificate does not verify: only texts of libraries differ. So it is
+    // tried again, and the message says which.
     {kTlsFailed, Means::kReconnect},
     {2058, Means::kRefused},  // the client has no such plugin
     {2059, Means::kRefused},  // the plugin failed

@@ -137,6 +137,16 @@ std::string_view HintOf(MYSQL* handle, const Login& login, bool has_password) {
                            "the library: MariadbOptions::tls)";
 }
 
+// Whether a TLS handshake that failed fails until somebody changes something. Not so of a wrong
+// certificate: a handshake that the network cut off has the same number.
+bool IsSettled(MYSQL* handle, const Login& login) {
+  if (!login.tls_ca_file.empty() && access(login.tls_ca_file.c_str(), R_OK) != 0) return true;
+  // As the server greeted; 0: it did not.
+  unsigned long capabilities = 0;
+  mariadb_get_infov(handle, MARIADB_CONNECTION_SERVER_CAPABILITIES, &capabilities);
+  return capabilities != 0 && (capabilities & CLIENT_SSL) == 0;
+}
+
 // Its VERSION() if the server is MySQL, whose SQL is another; empty: it is MariaDB. A proxy greets
 // with a version of its own, so the server behind it is asked.
 absl::StatusOr<std::string> VersionOfMysql(MYSQL* handle, const std::string& place) {
@@ -150,10 +160,10 @@ absl::StatusOr<std::string> VersionOfMysql(MYSQL* handle, const std::string& pla
 }
 
 // An attempt at one host. `reached`: whether it got a connection, so that other addresses of the
-// same server would answer no better. `error`: the client library's number.
+// same server would answer no better.
 absl::StatusOr<Handle> LogInAt(const Login& login, const std::string& host,
                                absl::Duration connect_timeout, TimePoint deadline,
-                               const char* password, bool& reached, unsigned& error) {
+                               const char* password, bool& reached) {
   Handle handle(mysql_init(nullptr));
   if (handle == nullptr) return absl::UnavailableError("mariadb: out of memory");
   SetOptions(handle.get(), login, connect_timeout);
@@ -174,11 +184,14 @@ absl::StatusOr<Handle> LogInAt(const Login& login, const std::string& host,
   }
   WipeDeadStack();
   if (!connected) {
-    error = mysql_errno(handle.get());
+    const unsigned error = mysql_errno(handle.get());
     reached = error != CR_CONNECTION_ERROR && error != CR_CONN_HOST_ERROR;
     absl::Status status = ErrorOf(handle.get(), login.place());
     if (!bound.ok() && absl::IsUnavailable(status)) {
       return absl::UnavailableError(absl::StrCat("mariadb ", login.place(), ": ", bound.message()));
+    }
+    if (error == kTlsFailed && IsSettled(handle.get(), login)) {
+      status = absl::FailedPreconditionError(status.message());
     }
     const std::string_view hint = HintOf(handle.get(), login, *password != '\0');
     if (!hint.empty()) {
@@ -273,19 +286,9 @@ absl::StatusOr<Handle> LogIn(const Login& login, const char* password) {
     const absl::Duration share =
         absl::FromChrono(ShareOf(connect_by, hosts.size() - i) - std::chrono::steady_clock::now());
     bool reached = false;
-    unsigned error = 0;
-    auto attempt = [&] {
-      error = 0;
-      return LogInAt(login, hosts[i], std::clamp(share, absl::Seconds(1), login.connect_timeout),
-                     end, password, reached, error);
-    };
-    absl::StatusOr<Handle> handle = attempt();
-    if (error == kTlsFailed && std::chrono::steady_clock::now() < end) {
-      // A handshake that was cut off goes through now, or the server is away; a certificate that
-      // does not verify never will.
-      handle = attempt();
-      if (error == kTlsFailed) return absl::FailedPreconditionError(handle.status().message());
-    }
+    absl::StatusOr<Handle> handle =
+        LogInAt(login, hosts[i], std::clamp(share, absl::Seconds(1), login.connect_timeout), end,
+                password, reached);
     if (handle.ok() || reached || i + 1 == hosts.size()) return handle;
     if (std::chrono::steady_clock::now() >= end) return handle;
   }
