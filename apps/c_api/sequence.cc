@@ -56,7 +56,7 @@ locus_code locus_sequence_open(const char* engine_uri, const char* key,
     of.sequencer.max_value = set.max_value;
     of.sequencer.at_max =
         set.wrap == 0 ? SequencerOptions::AtMax::kError : SequencerOptions::AtMax::kWrap;
-    LOCUS_RETURN_IF_ERROR(locus::internal::CheckComposed("key", of.sequencer.key_prefix + key));
+    LOCUS_RETURN_IF_ERROR(locus::internal::CheckCounterName("key", of.sequencer.key_prefix + key));
     LOCUS_RETURN_IF_ERROR(CheckHasNoRule(engine_uri, of, of.sequencer.key_prefix + key));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> engine, locus::OpenSequencer(engine_uri, of));
     SegmentSequence::Options segments;

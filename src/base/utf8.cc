@@ -55,10 +55,17 @@ constexpr Range kReplaced[] = {
 
 struct Joins {
   uint32_t mark;
-  std::u32string_view after;
+  std::u32string_view before, whole;
 };
 constexpr Joins kJoins[] = {
 #include "src/base/composed_pairs.inc"
+};
+
+struct Class {
+  uint32_t first, last, number;
+};
+constexpr Class kClasses[] = {
+#include "src/base/combining_classes.inc"
 };
 
 // Whether normal form C makes one character of the two.
@@ -70,11 +77,26 @@ bool Compose(uint32_t before, uint32_t c) {
   }
   const auto* joins = std::ranges::lower_bound(kJoins, c, {}, &Joins::mark);
   return joins != std::end(kJoins) && joins->mark == c &&
-         joins->after.find(static_cast<char32_t>(before)) != std::u32string_view::npos;
+         joins->before.find(static_cast<char32_t>(before)) != std::u32string_view::npos;
 }
 
-// Marks that stand below a letter: one above it joins the letter across them.
-bool IsBelow(uint32_t c) { return c >= 0x316 && c <= 0x333; }
+struct Parts {
+  uint32_t before, mark;
+};
+std::optional<Parts> PartsOf(uint32_t composed) {
+  for (const Joins& joins : kJoins) {
+    const size_t at = joins.whole.find(static_cast<char32_t>(composed));
+    if (at != std::u32string_view::npos) return Parts{joins.before[at], joins.mark};
+  }
+  return std::nullopt;
+}
+
+// The canonical combining class: marks on one letter stand in its order, and a mark hides the
+// letter from others of its class. 0: a letter.
+uint32_t ClassOf(uint32_t c) {
+  const auto* range = std::ranges::lower_bound(kClasses, c, {}, &Class::last);
+  return range != std::end(kClasses) && range->first <= c ? range->number : 0;
+}
 
 // Lowest of first..last that is in one of `ranges`, which rise.
 std::optional<uint32_t> FirstIn(std::span<const Range> ranges, uint32_t first, uint32_t last) {
@@ -140,17 +162,28 @@ std::optional<uint32_t> FirstOtherSpace(uint32_t first, uint32_t last) {
 }
 
 std::optional<uint32_t> FirstNotComposed(std::string_view text) {
-  uint32_t before = 0;
-  uint32_t letter = 0;  // the last character that is not below another one
+  uint32_t letter = 0, last_class = 0;  // the last letter, and of the last mark behind it
   while (!text.empty()) {
     uint32_t c = 0;
     const size_t size = FirstCharacter(text, c);
     if (size == 0) return std::nullopt;
     text.remove_prefix(size);
-    if (FirstIn(kReplaced, c, c) || Compose(before, c)) return c;
-    if (!IsBelow(c) && Compose(letter, c)) return c;
-    before = c;
-    if (!IsBelow(c)) letter = c;
+    const uint32_t its_class = ClassOf(c);
+    if (FirstIn(kReplaced, c, c)) return c;
+    if (its_class != 0 && last_class > its_class) return c;  // the marks are in another order
+    if (last_class == 0 || last_class < its_class) {
+      if (Compose(letter, c)) return c;
+      // Of the letter's own marks, those of higher classes stand behind this one.
+      uint32_t base = letter;
+      while (its_class != 0) {
+        const std::optional<Parts> parts = PartsOf(base);
+        if (!parts || ClassOf(parts->mark) <= its_class) break;
+        base = parts->before;
+      }
+      if (base != letter && Compose(base, c)) return c;
+    }
+    if (its_class == 0) letter = c;
+    last_class = its_class;
   }
   return std::nullopt;
 }
@@ -166,6 +199,16 @@ absl::Status CheckComposed(std::string_view what, std::string_view text) {
       ToAbsl(what), " ", QuotedUtf8(text), " has ", CodePointName(*loose),
       ", which Unicode's normal form C (NFC) writes otherwise; another name could look "
       "the same: write the name in that form"));
+}
+
+absl::Status CheckCounterName(std::string_view what, std::string_view text) {
+  const absl::Status status = CheckComposed(what, text);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(status.message(),
+                   ". A counter that has given numbers under this text does not go on there by "
+                   "itself: read its value with `locus seq get`, set the other one to it with "
+                   "`locus seq set`, then use that"));
 }
 
 std::string CodePointName(uint32_t code_point) {

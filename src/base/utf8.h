@@ -46,11 +46,13 @@ std::optional<uint32_t> FirstOtherSpace(uint32_t first, uint32_t last);
 
 // The first character of `text`, which is valid UTF-8, that normal form C (NFC) of Unicode 14
 // writes otherwise: U+0301 behind "e", whose composed form is U+00E9. Such a text looks the same as
-// another one with other bytes. The order of several marks on one letter is not checked.
+// another one with other bytes.
 std::optional<uint32_t> FirstNotComposed(std::string_view text);
 // INVALID_ARGUMENT, "WHAT "text" has ...", if there is such a character. Of a text that is not
 // valid UTF-8 only what is before the first wrong byte is looked at.
 absl::Status CheckComposed(std::string_view what, std::string_view text);
+// The same for what names a counter, whose numbers must not begin again under the other text.
+absl::Status CheckCounterName(std::string_view what, std::string_view text);
 
 // "U+00E9".
 std::string CodePointName(uint32_t code_point);

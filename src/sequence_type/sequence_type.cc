@@ -233,7 +233,7 @@ absl::StatusOr<std::string> SequenceType::CounterName(std::string_view key, absl
                                                    " bytes; of a sequence type it has at most ",
                                                    kLongestKey));
   }
-  LOCUS_RETURN_IF_ERROR(internal::CheckComposed("key", key));
+  LOCUS_RETURN_IF_ERROR(internal::CheckCounterName("key", key));
   std::string counter = absl::StrCat(name, ":", ToAbsl(key));
   if (period == Period::kNone) return counter;
   LOCUS_ASSIGN_OR_RETURN(absl::TimeZone in, ZoneOf(*this));

@@ -89,6 +89,11 @@ TEST(Utf8Test, CharactersThatNormalFormCWritesOtherwise_AreFound) {
   EXPECT_EQ(FirstNotComposed("\u304B\u3099"), 0x3099);
   EXPECT_EQ(FirstNotComposed("\u212B"), 0x212B) << "the sign Angstrom is the letter";
   EXPECT_EQ(FirstNotComposed("\uF900"), 0xF900);
+  // As texts of old Vietnamese code pages become: the mark belongs between letter and circumflex.
+  EXPECT_EQ(FirstNotComposed("Vi\u00EA\u0323t"), 0x323);
+  EXPECT_EQ(FirstNotComposed("\u1EC7\u0327"), 0x327);
+  EXPECT_EQ(FirstNotComposed("q\u0301\u0323"), 0x323) << "marks in another order";
+  EXPECT_EQ(FirstNotComposed("\u00EA\u0331"), std::nullopt) << "joins no e";
 }
 
 TEST(Utf8Test, CheckComposed_NamesTheTextAndTheCharacter) {

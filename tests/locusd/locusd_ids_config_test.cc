@@ -191,6 +191,9 @@ TEST(LocusdIdsConfigTest, WrongPlaces_AreNamedWithoutTheirPasswords) {
               HasSubstr("ids.toml:6:9: ids.orders.store is wrong"));
   EXPECT_THAT(Refusal(std::string(kService) + "[ids.sequences]\nstore = \"zookeeper://h\"\n"),
               HasSubstr("zookeeper has no sequences"));
+  EXPECT_THAT(Refusal(std::string(kService) +
+                      "[ids.sequences]\nstore = \"sqlite:a\"\nnames = [\"cafe\u0301\"]\n"),
+              HasSubstr("1 to 128 bytes in Unicode's normal form C"));
   EXPECT_THAT(orders("store = \"mysql://me:SECRET@127.0.0.1/db\"\n"),
               AllOf(HasSubstr("ids.orders.store is wrong"), Not(HasSubstr("SECRET"))));
   EXPECT_THAT(orders("store = \"sqlite:a\"\nhorizon = \"1ms\"\n"),

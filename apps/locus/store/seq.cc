@@ -90,7 +90,7 @@ struct SeqLine {
       LOCUS_RETURN_IF_ERROR(Check(options));
       counter = *key;
       if (!only_reads) {
-        LOCUS_RETURN_IF_ERROR(internal::CheckComposed("key", options.key_prefix + counter));
+        LOCUS_RETURN_IF_ERROR(internal::CheckCounterName("key", options.key_prefix + counter));
         LOCUS_RETURN_IF_ERROR(CheckNoTypesCounter(store, options.key_prefix + counter));
       }
       LOCUS_ASSIGN_OR_RETURN(sequencer, OpenSequencer(store, of_ceiling, options));

@@ -10,6 +10,7 @@
 #include "routing/uri/table_uri.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/base/utf8.h"
 
 namespace locus::locusd {
 
@@ -51,8 +52,9 @@ absl::StatusOr<bool> ReadBuyers(const std::string& text) {
 }
 
 absl::StatusOr<std::string> ReadSequenceName(const std::string& text) {
-  if (!text.empty() && text.size() <= 128) return text;
-  return absl::InvalidArgumentError("1 to 128 bytes");
+  // Requests are refused names in other forms.
+  if (!text.empty() && text.size() <= 128 && !internal::FirstNotComposed(text)) return text;
+  return absl::InvalidArgumentError("1 to 128 bytes in Unicode's normal form C");
 }
 
 absl::Status JudgeStore(const std::string& text) { return StoreUri::Parse(text).status(); }

@@ -36,7 +36,7 @@ absl::Status SequenceSet::Check(const std::string& name) const {
     return absl::NotFoundError(absl::StrCat("this service has no sequence ", Quoted(name)));
   }
   // The name is a label of metrics and a text of JSON.
-  if (internal::IsPrintableUtf8(name)) return internal::CheckComposed("sequence", name);
+  if (internal::IsPrintableUtf8(name)) return internal::CheckCounterName("sequence", name);
   return absl::InvalidArgumentError(
       absl::StrCat("sequence ", Quoted(name), " is not UTF-8 without control characters"));
 }

@@ -82,7 +82,7 @@ absl::Status RuledNumbers::Check(const std::string& type, const std::string& key
     return absl::InvalidArgumentError(
         absl::StrCat("the key ", Quoted(key), " is not UTF-8 without control characters"));
   }
-  return internal::CheckComposed("the key", key);
+  return internal::CheckCounterName("the key", key);
 }
 
 absl::Status RuledNumbers::IsFull(const Name& name) const {
