@@ -55,6 +55,10 @@ TEST(OptionsTest, AValue_IsCheckedAgainstItsTypeAndLimits) {
               HasSubstr("--most: \"0\" is not a whole number in 1..1000000"));
   EXPECT_THAT(Refusal({"uuid", "--count"}), HasSubstr("--count N: the value is missing"));
   EXPECT_THAT(Refusal({"plan", "--table", "t", "--json=yes"}), HasSubstr("--json takes no value"));
+  EXPECT_THAT(
+      Refusal({"table", "publish", "file:t", "t.json", "--reason", "--dry-run"}),
+      HasSubstr("--reason TEXT: the value is missing before --dry-run; a value like that is "
+                "given as --reason=--dry-run"));
   EXPECT_THAT(Refusal({"plan", "--table", "t", "--hot-above", "2"}),
               HasSubstr("--hot-above needs --load"));
 }

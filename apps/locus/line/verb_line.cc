@@ -280,7 +280,14 @@ absl::Status VerbLine::Rep::TakeOption(const std::string& word,
     value = word.substr(equals + 1);
   } else if (!last->is_flag) {
     if (rest.empty()) return Wrong(absl::StrCat(last->Shown(), ": the value is missing"));
-    value = rest.front();
+    // A forgotten value must not take --dry-run away.
+    const std::string& next = rest.front();
+    const Option* const option = Find(next.substr(0, next.find('=')));
+    if (option != nullptr && option->is_option()) {
+      return Wrong(absl::StrCat(last->Shown(), ": the value is missing before ", next,
+                                "; a value like that is given as ", last->name, "=", next));
+    }
+    value = next;
     rest = rest.subspan(1);
   }
   given.push_back({last, std::move(value), last->name});
