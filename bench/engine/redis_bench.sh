@@ -24,7 +24,7 @@ done
 # Calls a second of redis-benchmark with $1 clients and $2 requests in flight each, $3 in all.
 peer() {
   redis-benchmark -p "$port" -c "$1" -P "$2" -n "$3" --csv evalsha "$sha" 1 locus:sequence:k \
-    1 9223372036854775806 0 0 | awk -F'"' 'END { printf "%.0f\n", $4 }'
+    1 9223372036854775806 0 1 0 0 | awk -F'"' 'END { printf "%.0f\n", $4 }'
 }
 median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 

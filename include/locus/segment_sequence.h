@@ -87,9 +87,8 @@ struct SegmentSequenceStats {
 // the beginning of the call that took it, and is a gap then: the next call waits for the sequencer.
 // Requests are sized for at most that time. The wall clock counts as well as the time since boot,
 // so that one that jumps ahead, and by which an engine of this host forgets, ends what is held;
-// mysql and etcd forget a counter only once the server's clock and the caller's have both passed
-// its time. Redis forgets by its clock alone: numbers are given twice if that jumps ahead by half
-// of the ttl.
+// mysql, etcd and Redis forget a counter only once the server's clock and the caller's have both
+// passed its time.
 //
 // Order. Within a process, a call that begins after another has returned gets a higher number,
 // until the counter wraps. With Options::thread_block this holds only among the Next and TryNext

@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a server, it sets its clock forward by an hour.
+// Preloaded into a server, it sets its clock forward: by an hour, or by the seconds that stand at
+// present in the file that LOCUS_CLOCK_SHIFT names, an int64_t.
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-constexpr time_t kShift = 3600;
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+
+namespace {
+
+using Shift = std::atomic<int64_t>;
+
+Shift an_hour{3600};
+
+Shift* MapShift() {
+  const char* path = getenv("LOCUS_CLOCK_SHIFT");
+  if (path == nullptr) return &an_hour;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  void* shift = mmap(nullptr, sizeof(Shift), PROT_READ, MAP_SHARED, fd, 0);
+  if (shift == MAP_FAILED) _exit(126);
+  close(fd);
+  return static_cast<Shift*>(shift);
+}
+
+}  // namespace
 
 extern "C" {
 
 int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const long result = syscall(SYS_clock_gettime, clock, now);
   if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
-    now->tv_sec += kShift;
+    static Shift* const shift = MapShift();
+    now->tv_sec += *shift;
   }
   return static_cast<int>(result);
 }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "locus/clock.h"
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
@@ -85,13 +86,20 @@ struct RedisStats {
 // fields value and version, under the Redis key `locus:sequence:` + prefix + counter name. It lies
 // in one slot of a cluster; a hash tag in the prefix or the name places it as usual.
 //
+// With a ttl a counter is forgotten once the server's clock and the caller's have both passed its
+// time: a clock that jumps ahead makes no number repeat. Redis deletes the key later, by the ttl
+// and at least an hour, by its own clock. Where there is no key, and that clock is ahead of the
+// caller's by more, calls are FAILED_PRECONDITION and begin no counter, except Set.
+//
 // Redis forgets: after a restart without persistence, a failover to a replica that lags, or
 // FLUSHALL, numbers repeat. CeilingSequencer prevents that.
 class RedisSequencer : public Sequencer {
  public:
-  // Connects. INVALID_ARGUMENT: bad options. Otherwise the errors above.
+  // Connects. `clock` is the caller's, and outlives the sequencer. INVALID_ARGUMENT: bad options.
+  // Otherwise the errors above.
   static absl::StatusOr<std::unique_ptr<RedisSequencer>> Open(const RedisOptions& server,
-                                                              const SequencerOptions& options);
+                                                              const SequencerOptions& options,
+                                                              Clock& clock = Clock::System());
 
   // Next for each of the counter names `keys`, in one round trip (in a cluster, one to each node,
   // in parallel). Each succeeds or fails on its own, as Next does. A name given twice gets two

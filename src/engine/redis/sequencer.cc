@@ -26,10 +26,11 @@ namespace {
 
 class Counters final : public RedisSequencer {
  public:
-  Counters(std::unique_ptr<redis::Client> client, const SequencerOptions& options)
+  Counters(std::unique_ptr<redis::Client> client, const SequencerOptions& options, Clock& clock)
       : RedisSequencer(options),
         client_(std::move(client)),
-        ttl_(absl::StrCat(absl::ToInt64Milliseconds(options.ttl))) {}
+        ttl_(absl::StrCat(absl::ToInt64Milliseconds(options.ttl))),
+        clock_(clock) {}
   ~Counters() override {
     // In a forked child the sockets are its parent's.
     internal::AbandonIfForked(client_);
@@ -77,22 +78,23 @@ class Counters final : public RedisSequencer {
   }
 
   absl::Status Store(const std::string& name, int64_t value) override {
-    LOCUS_ASSIGN_OR_RETURN(
-        Reply reply, client_->Run(Scripts().store, KeyFor(name), {absl::StrCat(value), "0", ttl_}));
+    LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(Scripts().store, KeyFor(name),
+                                                     {absl::StrCat(value), "0", ttl_, NowMs()}));
     return Stored(reply, KeyOf(name)).status();
   }
 
   absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override {
-    LOCUS_ASSIGN_OR_RETURN(
-        Reply reply, client_->Run(Scripts().store, KeyFor(name), {absl::StrCat(value), "1", ttl_}));
+    LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(Scripts().store, KeyFor(name),
+                                                     {absl::StrCat(value), "1", ttl_, NowMs()}));
     return Stored(reply, KeyOf(name));
   }
 
   absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override {
-    LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(Scripts().load, KeyFor(name), {ttl_}));
+    LOCUS_ASSIGN_OR_RETURN(Reply reply,
+                           client_->Run(Scripts().load, KeyFor(name), {ttl_, NowMs()}));
     if (WordOf(reply) == "none") return std::nullopt;
     std::optional<int64_t> value = NumberIn(reply, 1);
-    if (WordOf(reply) != "ok" || !value) return Spoilt(KeyOf(name), reply);
+    if (WordOf(reply) != "ok" || !value) return Refused(KeyOf(name), reply);
     return value;
   }
 
@@ -101,7 +103,7 @@ class Counters final : public RedisSequencer {
     LOCUS_ASSIGN_OR_RETURN(Reply reply,
                            client_->Run(Scripts().put_back, KeyFor(name),
                                         {absl::StrCat(taken.last), absl::StrCat(taken.version),
-                                         absl::StrCat(value), ttl_}));
+                                         absl::StrCat(value), ttl_, NowMs()}));
     return Stored(reply, KeyOf(name));
   }
 
@@ -121,18 +123,19 @@ class Counters final : public RedisSequencer {
     TakeArgs(const Counters& numbers, int64_t span)
         : words{absl::StrCat(span), absl::StrCat(sequencer_rules::Limit(numbers.options()) - span),
                 numbers.Wraps() ? "1" : "0",
-                absl::StrCat(sequencer_rules::LastOfFirst(span, numbers.options()))},
-          views{words[0], words[1], words[2], numbers.ttl_, words[3]} {}
+                absl::StrCat(sequencer_rules::LastOfFirst(span, numbers.options())),
+                numbers.NowMs()},
+          views{words[0], words[1], words[2], words[3], numbers.ttl_, words[4]} {}
     TakeArgs(const TakeArgs&) = delete;
-    std::array<std::string, 4> words;
-    std::array<std::string_view, 5> views;
+    std::array<std::string, 5> words;
+    std::array<std::string_view, 6> views;
   };
 
   absl::StatusOr<Taken> Took(absl::StatusOr<Reply> reply, std::string_view key, int64_t span) {
     LOCUS_RETURN_IF_ERROR(reply.status());
     auto answer = redis::ReadTaken(*reply, span, sequencer_rules::LastOfFirst(span, options()),
                                    sequencer_rules::Limit(options()));
-    if (!answer) return Spoilt(key, *reply);
+    if (!answer) return Refused(key, *reply);
     if (answer->at_limit) return sequencer_rules::AtLimit(key, answer->last, span, options());
     return Taken{answer->last, answer->version};
   }
@@ -140,24 +143,37 @@ class Counters final : public RedisSequencer {
   absl::StatusOr<bool> Stored(const Reply& reply, std::string_view key) const {
     if (WordOf(reply) == "stored") return true;
     if (WordOf(reply) == "kept") return false;
-    return Spoilt(key, reply);
+    return Refused(key, reply);
   }
 
-  absl::Status Spoilt(std::string_view key, const Reply& reply) const {
-    return sequencer_rules::NoNumber("redis", key, redis::TextsOf(reply));
+  absl::Status Refused(std::string_view key, const Reply& reply) const {
+    const std::optional<int64_t> now = NumberIn(reply, 1), caller = NumberIn(reply, 2);
+    if (WordOf(reply) != "ahead" || !now || !caller) {
+      return sequencer_rules::NoNumber("redis", key, redis::TextsOf(reply));
+    }
+    const absl::Time servers = absl::FromUnixMillis(*now), own = absl::FromUnixMillis(*caller);
+    return absl::FailedPreconditionError(absl::StrCat(
+        client_->place(), " has no counter ", internal::Quoted(key), ", and its clock, ",
+        absl::FormatTime(servers, absl::UTCTimeZone()), ", is ",
+        absl::FormatDuration(servers - own), " ahead of this host's clock, ",
+        absl::FormatTime(own, absl::UTCTimeZone()),
+        ": the counter may have been forgotten before its ttl was over. Set the clocks right, then "
+        "set the counter to the highest number that was given out (`locus seq set`)"));
   }
+  std::string NowMs() const { return absl::StrCat(absl::ToUnixMillis(clock_.Now())); }
 
   std::unique_ptr<redis::Client> client_;
   const std::string ttl_;
+  Clock& clock_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RedisSequencer>> RedisSequencer::Open(
-    const RedisOptions& server, const SequencerOptions& options) {
+    const RedisOptions& server, const SequencerOptions& options, Clock& clock) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<redis::Client> client, redis::Client::Open(server));
-  return std::make_unique<Counters>(std::move(client), options);
+  return std::make_unique<Counters>(std::move(client), options, clock);
 }
 
 }  // namespace locus

@@ -8,11 +8,15 @@ namespace {
 
 constexpr char kSequencerTools[] = R"lua(
 local key = KEYS[1]
-local function stay(ttl)
-  if ttl == '0' then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, ttl) end
-end
-local held = redis.call('HMGET', key, 'value', 'version')
+local ttl, caller = tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])
+local margin = math.max(ttl, 3600000)
+local held = redis.call('HMGET', key, 'value', 'version', 'until')
 local value, version = held[1], held[2]
+local function decimal(n) return string.format('%.0f', n) end
+local function now_ms()
+  local now = redis.call('TIME')
+  return now[1] * 1000 + math.floor(now[2] / 1000)
+end
 if value or version then
   if not (is_number(value) and is_number(version)) then
     return {'bad', value or '', version or ''}
@@ -20,53 +24,79 @@ if value or version then
 elseif redis.call('EXISTS', key) == 1 then
   return {'bad', 'a hash of other fields'}
 end
+-- A version that is not the counter's: an earlier build has written it since.
+local of, till = string.match(held[3] or '', '^(%d+):(%d+)$')
+if of == version and tonumber(till) <= math.min(now_ms(), caller) then
+  value, version = false, false
+end
+local function risen() return decimal(redis.call('HINCRBY', key, 'version', '1')) end
+local function stay(of_version)
+  if ttl == 0 then
+    if held[3] then redis.call('HDEL', key, 'until') end
+    redis.call('PERSIST', key)
+  else
+    redis.call('HSET', key, 'until', of_version .. ':' .. decimal(now_ms() + ttl))
+    redis.call('PEXPIRE', key, decimal(ttl + margin))
+  end
+end
+-- The clocks, where the key is not there and this may be why.
+local function gone()
+  if value or held[1] or ttl == 0 then return end
+  local now = now_ms()
+  if now - caller > margin then return {'ahead', decimal(now), decimal(caller)} end
+end
 )lua";
 
 constexpr char kTake[] = R"lua(
 local word = 'ok'
 if not value then
+  local clocks = gone()
+  if clocks then return clocks end
   word, value, version = 'new', '0', born()
-  redis.call('HSET', key, 'value', ARGV[5], 'version', version)
+  redis.call('HSET', key, 'value', ARGV[4], 'version', version)
 elseif at_most(value, ARGV[2]) then
   redis.call('HINCRBY', key, 'value', ARGV[1])
-  version = redis.call('HINCRBY', key, 'version', '1')
+  version = risen()
 elseif ARGV[3] == '1' then
   word = 'wrap'
-  redis.call('HSET', key, 'value', ARGV[5])
-  version = redis.call('HINCRBY', key, 'version', '1')
+  redis.call('HSET', key, 'value', ARGV[4])
+  version = risen()
 else
   return {'max', value, version}
 end
-stay(ARGV[4])
-return {word, value, string.format('%.0f', version)}
+stay(version)
+return {word, value, version}
 )lua";
 
 constexpr char kStore[] = R"lua(
-if value and ARGV[2] == '1' then
-  if ARGV[3] ~= '0' then stay(ARGV[3]) end
+local only_new = ARGV[2] == '1'
+if value and only_new then
+  if ttl ~= 0 then stay(version) end
   return {'kept'}
 end
 if value then
   redis.call('HSET', key, 'value', ARGV[1])
-  redis.call('HINCRBY', key, 'version', '1')
+  version = risen()
 else
-  redis.call('HSET', key, 'value', ARGV[1], 'version', born())
+  local clocks = only_new and gone()
+  if clocks then return clocks end
+  version = born()
+  redis.call('HSET', key, 'value', ARGV[1], 'version', version)
 end
-stay(ARGV[3])
+stay(version)
 return {'stored'}
 )lua";
 
 constexpr char kLoad[] = R"lua(
-if not value then return {'none'} end
-if ARGV[1] ~= '0' then stay(ARGV[1]) end
+if not value then return gone() or {'none'} end
+if ttl ~= 0 then stay(version) end
 return {'ok', value}
 )lua";
 
 constexpr char kPutBack[] = R"lua(
 if value ~= ARGV[1] or version ~= ARGV[2] then return {'kept'} end
 redis.call('HSET', key, 'value', ARGV[3])
-redis.call('HINCRBY', key, 'version', '1')
-stay(ARGV[4])
+stay(risen())
 return {'stored'}
 )lua";
 

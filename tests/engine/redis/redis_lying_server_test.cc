@@ -163,7 +163,9 @@ TEST(RedisLyingServerTest, NumbersThatWouldOverflow_AreDataLoss) {
        {absl::StrCat("*3\r\n", Bulk("ok"), Bulk(most), Bulk("1")),
         absl::StrCat("*3\r\n", Bulk("banana"), Bulk("1"), Bulk("1")),
         absl::StrCat("*3\r\n", Bulk("ok"), Bulk("-1"), Bulk("1")),
-        absl::StrCat("*2\r\n", Bulk("ok"), Bulk("1")), absl::StrCat("*1\r\n", Bulk("wrap"))}) {
+        absl::StrCat("*2\r\n", Bulk("ok"), Bulk("1")), absl::StrCat("*1\r\n", Bulk("wrap")),
+        absl::StrCat("*2\r\n", Bulk("ahead"), Bulk("1")),
+        absl::StrCat("*3\r\n", Bulk("ahead"), Bulk("x"), Bulk("1"))}) {
     LyingServer server(Saying(answer));
     absl::Status status = NextFrom(server);
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
@@ -214,6 +216,7 @@ class RandomReplies {
   std::string Word() {
     static constexpr const char* kWords[] = {"ok",
                                              "wrap",
+                                             "ahead",
                                              "max",
                                              "bad",
                                              "none",
