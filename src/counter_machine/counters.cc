@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/counter_machine/counters.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/sequence/sequencer_rules.h"
@@ -70,6 +72,16 @@ void Counters::Sweep(absl::Time now) {
   for (size_t i = 0; i < kMostForgotten && !due_.empty() && due_.begin()->first <= now; ++i) {
     Forget(counters_.find(due_.begin()->second));
   }
+}
+
+void Counters::Leap(absl::Time from, absl::Time to) {
+  std::set<std::pair<absl::Time, std::string>> due;
+  for (const auto& [at, name] : due_) {
+    const absl::Time later = std::min(at + (to - from), to + kLongestTtl);
+    counters_.find(name)->second.forgotten_at = later;
+    due.emplace_hint(due.end(), later, name);
+  }
+  due_ = std::move(due);
 }
 
 // One that is due is forgotten here.

@@ -80,6 +80,11 @@ class Counters {
   // Forgets at most kMostForgotten of the counters that are due; those that remain are unknown to
   // Apply all the same.
   void Sweep(absl::Time now);
+  // The time is set ahead: what is left until counters are forgotten stays. Looks at each that is
+  // forgotten some time.
+  void Leap(absl::Time from, absl::Time to);
+  // Whether a counter is forgotten some time.
+  bool forgets() const { return !due_.empty(); }
 
   // Nothing was ever written.
   bool untouched() const { return writes_ == 0; }

@@ -25,13 +25,14 @@ namespace locus::lease_machine {
 
 // Counters, spaces of order IDs, rules of sequences and sessions came with kStoreCodecVersion, sets
 // of strict sequences with kStrictCodecVersion, Mend and sets that are not the first ever with
-// kMendCodecVersion. Only what has one of
+// kMendCodecVersion, Command::leaps with kLeapCodecVersion. Only what has one of
 // these is written so: a cluster that does not use them goes on with nodes that know kCodecVersion
 // only, and such a node refuses, and does not misread, the rest.
 inline constexpr uint8_t kCodecVersion = 2;
 inline constexpr uint8_t kStoreCodecVersion = 3;
 inline constexpr uint8_t kStrictCodecVersion = 4;
 inline constexpr uint8_t kMendCodecVersion = 5;  // of commands only
+inline constexpr uint8_t kLeapCodecVersion = 6;  // of commands only
 
 absl::StatusOr<std::string> Encode(const Command& command);
 absl::StatusOr<std::string> Encode(const std::vector<Answer>& answers);

@@ -146,6 +146,9 @@ struct Command {
   // Ends leases that are due, up to kMostExpiries, before the requests are carried out.
   bool expire = false;
   std::vector<Request> requests;
+  // The time comes from wall clocks and not from the command before, so less may have passed since:
+  // what counters have left of their ttl does not pass. Nodes know it since codec version 6.
+  bool leaps = false;
 };
 
 struct Answer {

@@ -62,6 +62,7 @@ void CommandClock::Follow(const Reading& machine) {
   absl::Time time = machine.time;
   if (last_) time = std::clamp(Alone(machine.boot), machine.time, machine.time + kMostStep);
   last_ = {time, machine.boot};
+  leapt_.reset();
 }
 
 void CommandClock::SetVoters(uint64_t self, std::vector<uint64_t> voters) {
@@ -86,10 +87,11 @@ void CommandClock::Told(uint64_t from, const ClockTold& told, absl::Duration boo
   trusted_ = false;
   const absl::Time alone = last_ ? Alone(boot) : *told.time;
   last_ = {std::clamp(alone, *told.time, *told.time + passed), boot};
+  leapt_.reset();
 }
 
 std::optional<absl::Time> CommandClock::Known(absl::Time machine, absl::Duration boot) const {
-  if (!exact_ || trusted_ || !last_) return std::nullopt;
+  if (!exact_ || trusted_ || !last_ || Leaps(machine)) return std::nullopt;
   return std::max(machine, Alone(boot));
 }
 
@@ -152,6 +154,7 @@ void CommandClock::Advance(absl::Time wall, absl::Duration boot) {
   const std::optional<absl::Time> agreed = Agreed(wall, boot);
   if (!agreed || !last_ || *agreed <= Alone(boot)) return;
   last_ = {*agreed, boot};
+  leapt_ = CutToMillis(*agreed);
   contradicted_since_.reset();
   contradicted_ = false;
 }
@@ -178,6 +181,7 @@ absl::Time CommandClock::Now(absl::Time machine, absl::Time wall, absl::Duration
   if (trusted_ && judged.known) {
     // Once the wall clock has caught up, it is only drawn towards.
     if (judged.wall >= time) trusted_ = false;
+    if (judged.wall > time) leapt_ = CutToMillis(judged.wall);
     time = std::max(time, judged.wall);
   }
   NoteContradiction(time, boot, judged);

@@ -96,6 +96,9 @@ class CommandClock {
   std::optional<absl::Time> Agreed(absl::Time wall, absl::Duration boot) const;
   // Sets the time to it at once, if it is later: an operator's decision, which ends leases early.
   void Advance(absl::Time wall, absl::Duration boot);
+  // Whether Now has taken a time from wall clocks that the machine has not reached. Until a command
+  // that leaps has brought it there, Known tells nobody.
+  bool Leaps(absl::Time machine) const { return leapt_ && machine < *leapt_; }
 
   // How far the wall clock was ahead of the last Now; negative: behind.
   absl::Duration off() const { return off_; }
@@ -140,6 +143,8 @@ class CommandClock {
   // Since when a majority of the wall clocks agrees on another time than the cluster's.
   std::optional<absl::Duration> contradicted_since_;
   bool contradicted_ = false;  // for long enough
+  // What a wall clock, and not last_, has made of the time; nullopt: it has gone on since.
+  std::optional<absl::Time> leapt_;
 };
 
 }  // namespace locus::lease_machine

@@ -108,9 +108,9 @@ absl::StatusOr<std::string> Writer::Finish() {
 
 Reader::Reader(std::string_view bytes, const char* name) : ByteReader(bytes, name) {
   version_ = Byte(UINT8_MAX);
-  if (ok() && (version_ < kCodecVersion || version_ > kMendCodecVersion)) {
+  if (ok() && (version_ < kCodecVersion || version_ > kLeapCodecVersion)) {
     Fail(0, absl::StrCat("version ", version_, "; this program knows versions ", kCodecVersion,
-                         " to ", kMendCodecVersion));
+                         " to ", kLeapCodecVersion));
   }
 }
 

@@ -90,7 +90,9 @@ struct Machine::Call {
 
 Machine::Applied Machine::Apply(const Command& command) {
   const absl::Time time = absl::FromUnixMillis(absl::ToUnixMillis(command.time));
+  const absl::Time before = now_;
   now_ = Has(Flaw::kTimeFalls) ? time : std::max(now_, time);
+  if (command.leaps && !Has(Flaw::kLeapsForgetCounters)) counters_.Leap(before, now_);
   requests_.ForgetBefore(now_);
   sessions_.ForgetBefore(now_);
   counters_.Sweep(now_);

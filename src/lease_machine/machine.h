@@ -43,6 +43,8 @@ class Reader;
 //   expiry     a lease has ended once the time is past its ceiling. A command with `expire`
 //              takes it from its holder for good: from then on its renewal is ABORTED, whatever
 //              ceiling the holder claims. Until then an acquire may have the ID all the same.
+//   leaps      a command whose time comes from wall clocks says so: what counters have left of
+//              their ttl does not pass with it, since processes hold numbers of them.
 //   requests   with an ID change the machine once (RememberedRequests). One that changed nothing is
 //              not remembered, and is answered anew if it is sent again.
 //   deletion   of a space keeps one time for all that were deleted: the highest ceiling in them.

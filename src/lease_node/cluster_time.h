@@ -36,6 +36,7 @@ class ClusterTime {
   std::optional<absl::Time> Agreed() const {
     return command_clock_.Agreed(clock_.Now(), clock_.SinceBoot());
   }
+  bool Leaps() const { return command_clock_.Leaps(machine_); }
   void Advance() { command_clock_.Advance(clock_.Now(), clock_.SinceBoot()); }
 
   void Note(const raft::NodeStatus& status);

@@ -179,13 +179,13 @@ class LeaseNode::Rep : public raft::StateMachine {
       if (!may.ok()) return answered(may);
       if (!IsBehind(view)) return answered(view);
       Command command;
-      command.expire = true;
       {
         MutexLock lock(mutex_);
         time_.Advance();
-        command.time = time_.OfCommand();
+        command = CommandOfNow();
         ++stats_.commands;
       }
+      command.expire = true;
       node_->Propose(
           lease_machine::Encode(command).value(),
           [view, answered = std::move(answered)](const absl::StatusOr<std::string>& said) {
@@ -201,9 +201,7 @@ class LeaseNode::Rep : public raft::StateMachine {
     {
       MutexLock lock(mutex_);
       if (leads_ && ready_) {
-        Command command;
-        command.time = time_.OfCommand();
-        bytes = lease_machine::Encode(command);
+        bytes = lease_machine::Encode(CommandOfNow());
         ++stats_.commands;
       }
     }
@@ -233,6 +231,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   void NoteMachine(raft::Term term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     time_.Applied(term, machine_.now());
     next_expiry_ = machine_.NextExpiry();
+    forgets_ = machine_.counters().forgets();
     Count(machine_, stats_);
     if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
   }
@@ -311,15 +310,26 @@ class LeaseNode::Rep : public raft::StateMachine {
     return leads_ && ready_ ? time_.OfCommand() : machine_.now();
   }
 
-  Command NextCommand(Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Nodes of earlier versions read it unless counters that are forgotten need the leap.
+  Command CommandOfNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Command command;
     command.time = time_.OfCommand();
+    command.leaps = time_.Leaps() && (forgets_ || forgets_under_way_);
+    return command;
+  }
+
+  Command NextCommand(Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Command command = CommandOfNow();
     command.expire = next_expiry_ < command.time;
     {
       MutexLock lock(machine_mutex_);
       batch = NextBatch(waiting_, machine_);
     }
     command.requests = std::move(batch.requests);
+    for (const Request& request : command.requests) {
+      const auto* call = std::get_if<counter_machine::Call>(&request.action);
+      forgets_under_way_ |= call != nullptr && call->ttl > absl::ZeroDuration();
+    }
     deletes_ = batch.deletes;
     if (waiting_.empty()) hurry_ = false;
     last_proposal_ = options_.clock->SinceBoot();
@@ -330,7 +340,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   void Answer(std::vector<Answered> answered, absl::StatusOr<std::string> said) {
     {
       MutexLock lock(mutex_);
-      if (--under_way_ == 0) deletes_ = false;
+      if (--under_way_ == 0) deletes_ = forgets_under_way_ = false;
     }
     auto answers = said.ok() ? lease_machine::DecodeAnswers(*said)
                              : absl::StatusOr<std::vector<lease_machine::Answer>>(said.status());
@@ -456,6 +466,8 @@ class LeaseNode::Rep : public raft::StateMachine {
   std::chrono::steady_clock::time_point last_command_ ABSL_GUARDED_BY(mutex_);
   size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
   bool deletes_ ABSL_GUARDED_BY(mutex_) = false;  // one of these deletes a space
+  bool forgets_ ABSL_GUARDED_BY(mutex_) = false;  // the machine, a counter with a ttl some time
+  bool forgets_under_way_ ABSL_GUARDED_BY(mutex_) = false;  // one of these names one
   bool leads_ ABSL_GUARDED_BY(mutex_) = false;
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;  // may propose
   bool ask_ ABSL_GUARDED_BY(mutex_) = false;    // Prepare is to be called

@@ -107,6 +107,27 @@ TEST(LeaseMachineCodecTest, BytesOfACommand) {
             "0600000000000000");
 }
 
+// Frozen, too: only such commands have version 6.
+TEST(LeaseMachineCodecTest, BytesOfACommandThatLeaps) {
+  for (const bool expire : {false, true}) {
+    Command command{absl::FromUnixMillis(258), expire, {}, true};
+    std::string bytes = Encode(command).value();
+    EXPECT_EQ(absl::BytesToHexString(bytes),
+              absl::StrCat("060201000000000000", expire ? "03" : "02", "00000000"));
+    const Command back = DecodeCommand(bytes).value();
+    EXPECT_TRUE(back.leaps);
+    EXPECT_EQ(back.expire, expire);
+    for (char version = 2; version < 6; ++version) {
+      bytes[0] = version;
+      EXPECT_FALSE(DecodeCommand(bytes).ok()) << "an earlier version has no such flag";
+    }
+    bytes[0] = 6;
+    bytes[9] = expire ? 1 : 0;
+    EXPECT_THAT(std::string(DecodeCommand(bytes).status().message()),
+                HasSubstr("version 6, where version 2 says the same"));
+  }
+}
+
 // Frozen: nodes of several versions compare what others remembered.
 TEST(LeaseMachineCodecTest, Fingerprint_IsOfTheSpaceAndTheActionWithoutTheCallersClock) {
   const WorkerAcquire acquire{{0, 1023}, 5, 7, kTerm, "n", "{}", kNow};
@@ -183,7 +204,7 @@ TEST(LeaseMachineCodecTest, BeyondTheLimits_IsNeitherWrittenNorRead) {
   bytes = Encode(Command{kNow, false, {}}).value();
   bytes[0] = 1;
   EXPECT_THAT(std::string(DecodeCommand(bytes).status().message()),
-              HasSubstr("at byte 0 is version 1; this program knows versions 2 to 5"));
+              HasSubstr("at byte 0 is version 1; this program knows versions 2 to 6"));
   bytes = Encode(one(WorkerRelease{})).value();
   bytes[19] = 'X';
   EXPECT_THAT(std::string(DecodeCommand(bytes).status().message()), HasSubstr("\"Xrders\""));

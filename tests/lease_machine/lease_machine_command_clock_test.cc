@@ -70,6 +70,38 @@ TEST(CommandClockTest, LeaderBehindAFollowerThatWasNotToldTheTime_IsLedByAStepAt
             kStart + absl::Seconds(6) + CommandClock::kMostStep);
 }
 
+// What counters have left of their ttl must not pass with it.
+TEST(CommandClockTest, TimeOfWallClocks_LeapsUntilTheMachineHasIt) {
+  CommandClock clock;
+  clock.SetVoters(1, {1});
+  EXPECT_FALSE(clock.Leaps(kStart));
+  const absl::Time wall = kStart + absl::Hours(3);
+  const absl::Time leapt = clock.Now(kStart, wall, kBoot);
+  EXPECT_TRUE(clock.Leaps(kStart));
+  clock.Now(kStart, wall + absl::Seconds(1), kBoot + absl::Seconds(1));
+  EXPECT_TRUE(clock.Leaps(kStart)) << "no command has brought it there";
+  EXPECT_FALSE(clock.Leaps(leapt));
+  clock.Lead(kTerm, kBoot);
+  clock.Applied(kTerm, leapt, kBoot);
+  const absl::Time advanced = kStart + absl::Hours(5);
+  clock.Advance(advanced, kBoot);
+  EXPECT_EQ(clock.Known(leapt, kBoot), std::nullopt) << "whoever is told leads without the leap";
+  EXPECT_TRUE(clock.Leaps(leapt));
+  EXPECT_FALSE(clock.Leaps(advanced));
+  clock.Hear(kTerm + 1);
+  clock.Told(2, ToldByLeader(kBoot, leapt, kTerm + 1), kBoot);
+  EXPECT_FALSE(clock.Leaps(leapt)) << "another leader goes on without it";
+}
+
+TEST(CommandClockTest, TimeThatGoesOn_DoesNotLeap) {
+  CommandClock clock = Follower();
+  for (int second = 0; second < 100; ++second) {
+    const absl::Duration passed = absl::Seconds(second);
+    clock.Now(kStart, kStart + absl::Hours(1) + passed, kBoot + passed);
+    EXPECT_FALSE(clock.Leaps(kStart));
+  }
+}
+
 // Both followers were stopped while commands were under way, and then lead.
 TEST(CommandClockTest, CommandIsAppliedLate_DoesNotSetTheTimeBack) {
   for (const uint64_t term : {kTerm, kTerm + 1}) {

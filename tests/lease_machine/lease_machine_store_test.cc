@@ -71,6 +71,30 @@ TEST_F(StoreTest, RequestSentAgain_IsCarriedOutOnce_AlsoAfterASnapshot) {
             ReplyIn(lease).grants[0].segment.end());
 }
 
+// An operator has advanced the time, or all nodes were down and their clocks are ahead: processes
+// hold numbers of the counters still.
+TEST_F(StoreTest, TimeLeaps_NoCounterIsForgottenBefore) {
+  constexpr absl::Duration kTtlOfCounter = absl::Minutes(10);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(ValueIn(Do(Take(absl::StrCat("a", i), kTtlOfCounter))), 1);
+  }
+  now_ += absl::Minutes(4);
+  Apply({now_, false, {}});
+  now_ += absl::Hours(1);
+  Apply({now_, true, {}, true});
+  Restart();
+  now_ += absl::Minutes(6) - absl::Milliseconds(1);
+  EXPECT_EQ(ValueIn(Do(Take("a7", kTtlOfCounter))), 2);
+  EXPECT_EQ(ValueIn(Do(Take("a99", kTtlOfCounter))), 2);
+  now_ += absl::Milliseconds(1);
+  EXPECT_EQ(ValueIn(Do(Take("a8", kTtlOfCounter))), 1) << "10 minutes beside the leap";
+  // With a call in the same command, and to the last time that there is.
+  now_ = absl::FromUnixMillis(253370764799999);
+  Apply({now_, false, {{std::nullopt, space_, Take("a7", kTtlOfCounter)}}, true});
+  Restart();
+  EXPECT_EQ(ValueIn(Do(Take("a7", kTtlOfCounter))), 4);
+}
+
 TEST_F(StoreTest, OlderOrAnotherRequestOfASession_IsRefused) {
   EXPECT_EQ(ValueIn(Do(Take("a"), Of(1, 5))), 1);
   EXPECT_EQ(Do(Take("a"), Of(1, 4)).status.code(), absl::StatusCode::kAborted);

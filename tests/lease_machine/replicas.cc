@@ -143,6 +143,7 @@ void Replicas::Hear(Node& node, NodeId from, const raft::Note& note) {
   told.wall = Wall(node);
   told.time = told.leads ? node.clock.Now(node.machine.now(), Wall(node), Boot(node))
                          : node.clock.Known(node.machine.now(), Boot(node));
+  if (node.clock.Leaps(node.machine.now())) told.time.reset();
   Post(node, {from, raft::Note{0, Encode(told)}, 0});
 }
 
@@ -317,6 +318,7 @@ void Replicas::Propose(Node& node) {
   const raft::Term term = node.core->term();
   Command command;
   command.time = node.clock.Now(node.machine.now(), Wall(node), Boot(node));
+  command.leaps = node.clock.Leaps(node.machine.now());
   std::vector<uint64_t> tags;
   std::map<uint64_t, absl::Status> refusals;
   if (node.proposed_in == term) {

@@ -31,6 +31,11 @@ struct Holding {
   int64_t deadline = 0;
 };
 
+// Of the counter that is forgotten, and for how long what is taken of it is held.
+constexpr char kForgotten[] = "forgotten";
+constexpr int64_t kTtl = 4'000;
+constexpr int64_t kHeld = kTtl / 2;
+
 struct Operation : SessionCall {
   int64_t sent = 0;  // the true time
 };
@@ -88,8 +93,9 @@ class Simulation final : public SessionSimulation<Client, Operation> {
         return Lease(client);
       case 5:
       case 6:
-      case 7:
         return Take(client);
+      case 7:
+        return TakeForgotten(client);
       default:
         return Strict(client);
     }
@@ -181,6 +187,27 @@ class Simulation final : public SessionSimulation<Client, Operation> {
 
   std::string AnyCounter() { return random_.OneIn(3) ? "b" : "a"; }
 
+  void TakeForgotten(Client& client) {
+    Counter call;
+    call.kind = Counter::Kind::kTake;
+    call.name = kForgotten;
+    call.number = call.last_of_first = 1 + static_cast<int64_t>(random_.Below(4));
+    call.ttl = absl::Milliseconds(kTtl);
+    Call(client, SpaceName(), call);
+  }
+  void NoteForgotten(int64_t first, int64_t last, int64_t until) {
+    std::erase_if(held_, [this](const Held& one) { return one.until <= now_; });
+    covered_.begun_again += first == 1 && begun_++ > 0;
+    if (until <= now_) return;
+    for (const Held& one : held_) {
+      if (first <= one.last && one.first <= last) {
+        OnFailure(absl::StrCat("numbers from ", first, " to ", last,
+                               " of a counter with a ttl are held by two clients"));
+      }
+    }
+    held_.push_back({first, last, until});
+  }
+
   void Take(Client& client) {
     Counter call;
     call.kind = Counter::Kind::kTake;
@@ -238,6 +265,9 @@ class Simulation final : public SessionSimulation<Client, Operation> {
       if (counter->kind != Counter::Kind::kTake) return;
       ++covered_.numbers;
       const int64_t first = *reply.value - counter->number + 1;
+      if (counter->name == kForgotten) {
+        return NoteForgotten(first, *reply.value, operation.sent + kHeld);
+      }
       std::vector<TakenRange>& ranges = taken_[counter->name];
       client.batch = {counter->name, first, reply, ranges.size()};
       ranges.push_back({operation.called, ended, static_cast<uint64_t>(first),
@@ -260,7 +290,13 @@ class Simulation final : public SessionSimulation<Client, Operation> {
         {operation.called, ended, segment.first, segment.end() - 1});
   }
 
+  struct Held {
+    int64_t first, last, until;
+  };
+
   StoreCovered& covered_;
+  std::vector<Held> held_;  // of the counter that is forgotten
+  int begun_ = 0;           // how often it was
   const bool steady_;
   const SpaceName space_;
   const SpaceOptions options_ = {};

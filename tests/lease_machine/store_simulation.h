@@ -13,6 +13,7 @@ struct StoreCovered : ClusterCovered {
   uint64_t numbers = 0, segments = 0, sets = 0, put_back = 0;        // answered
   uint64_t granted = 0, taken_over = 0, extended = 0, released = 0;  // sections
   uint64_t drawn = 0;                                                // strict numbers
+  uint64_t begun_again = 0;                                          // a counter with a ttl
 };
 
 // One run: one, three or five nodes, and clients of counters, of order IDs and of strict sequences
@@ -22,6 +23,8 @@ struct StoreCovered : ClusterCovered {
 //   - so do the strict numbers of a section, which its owner draws by itself until its deadline,
 //     and the tokens of its grants. Where nodes restart, a wrong clock may end leases early:
 //     numbers are unique then, and every second run is without
+//   - a counter with a ttl is begun again, but no number is taken that another client holds: for
+//     half of the ttl after it asked, by true time, whatever the cluster's time does
 //   - a request is carried out once, and gets that answer however often it is sent
 //   - all nodes are equal after each entry
 std::string SimulateStore(uint64_t seed, const Flaws& flaws, StoreCovered& covered);

@@ -24,13 +24,14 @@ TEST(StoreSimulation, RandomHistories_KeepEveryInvariant) {
             << " segments, " << covered.sets << " counters set, " << covered.put_back
             << " batches put back; " << covered.granted << " strict sections granted, "
             << covered.taken_over << " taken over, " << covered.extended << " extended, "
-            << covered.released << " released, " << covered.drawn << " strict batches drawn; "
-            << covered.Text() << "\n";
+            << covered.released << " released, " << covered.drawn << " strict batches drawn, "
+            << covered.begun_again << " counters begun again; " << covered.Text() << "\n";
   if (seeds < 1000) return;  // a replay
-  for (uint64_t count : {covered.numbers, covered.segments, covered.sets, covered.put_back,
-                         covered.granted, covered.taken_over, covered.extended, covered.released,
-                         covered.drawn, covered.repeated, covered.late, covered.forgotten,
-                         covered.leaders, covered.crashes, covered.restored, covered.installed}) {
+  for (uint64_t count :
+       {covered.numbers, covered.segments, covered.sets, covered.put_back, covered.granted,
+        covered.taken_over, covered.extended, covered.released, covered.drawn, covered.begun_again,
+        covered.repeated, covered.late, covered.forgotten, covered.leaders, covered.crashes,
+        covered.restored, covered.installed}) {
     EXPECT_GT(count, seeds / 50);
   }
 }
@@ -51,6 +52,7 @@ constexpr Mistake kMistakes[] = {
     {"ForgetsSerials", {.machine = Flaw::kForgetsSerials}},
     {"TimeFalls", {.machine = Flaw::kTimeFalls}},
     {"LeaderUsesItsWallClock", {.machine = Flaw::kLeaderUsesItsWallClock}},
+    {"LeapsForgetCounters", {.machine = Flaw::kLeapsForgetCounters}},
     {"AnyTokenExtends", {.strict = strict::Flaw::kAnyTokenExtends}},
     {"TakenBeforeItsEnd", {.strict = strict::Flaw::kTakenBeforeItsEnd}},
     {"StartBelowMaxSeq", {.strict = strict::Flaw::kStartBelowMaxSeq}},

@@ -288,6 +288,53 @@ TEST_F(LeaseNodeClockTest, AllWereDownAndTwoClocksDisagree_TheThirdDecides) {
   }
 }
 
+// The time is set ahead by more than the ttl of a counter, of which a process holds numbers.
+TEST_F(LeaseNodeClockTest, TimeIsSetAhead_NoCounterIsForgottenBefore) {
+  using TimeView = lease_node::LeaseNode::TimeView;
+  LeaseCluster cluster(3, clock_, {}, Adjusted());
+  auto take = [&] {
+    counter_machine::Call call;
+    call.kind = counter_machine::Call::Kind::kTake;
+    call.name = "a";
+    call.number = call.last_of_first = 1;
+    call.ttl = absl::Minutes(10);
+    lease_machine::Answer answer;
+    EXPECT_TRUE(WaitUntil([&] {
+      std::promise<lease_machine::Answer> promise;
+      cluster.node(cluster.WaitForLeader())
+          ->Submit({std::nullopt, space_, call},
+                   [&promise](lease_machine::Answer said) { promise.set_value(std::move(said)); });
+      answer = promise.get_future().get();
+      return answer.status.ok();
+    })) << answer.status;
+    return std::get<counter_machine::Reply>(answer.reply).value.value_or(0);
+  };
+  const int64_t first = take();
+  clock_.Jump(absl::Hours(1));
+  absl::Duration advanced;
+  ASSERT_TRUE(WaitUntil([&] {
+    std::promise<absl::StatusOr<TimeView>> promise;
+    cluster.node(cluster.WaitForLeader())
+        ->AdvanceTime(absl::Hours(2), [&promise](absl::StatusOr<TimeView> view) {
+          promise.set_value(std::move(view));
+        });
+    const auto before = promise.get_future().get();
+    if (before.ok()) advanced = *before->agreed - before->time;
+    return advanced > absl::Minutes(59);
+  }));
+  const int64_t second = take();
+  EXPECT_GT(second, first);
+
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(WaitUntil([&] { return FollowsWithAll(cluster, i, cluster.WaitForLeader()); }));
+  }
+  for (int i = 0; i < 3; ++i) cluster.Kill(i);
+  clock_.Jump(absl::Hours(1));
+  for (int i = 0; i < 3; ++i) cluster.Start(i);
+  EXPECT_GT(take(), second) << "all were down, and their clocks are ahead";
+  EXPECT_LE(absl::AbsDuration(Ahead(*cluster.Connect())), absl::Milliseconds(60));
+}
+
 // The time that all nodes had was an hour behind, and their clocks were mended.
 TEST_F(LeaseNodeClockTest, OperatorAdvancesATimeThatIsBehind_LeasesEndAndNoCeilingFalls) {
   using TimeView = lease_node::LeaseNode::TimeView;
