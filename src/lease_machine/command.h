@@ -147,7 +147,8 @@ struct Command {
   bool expire = false;
   std::vector<Request> requests;
   // The time comes from wall clocks and not from the command before, so less may have passed since:
-  // what counters have left of their ttl does not pass. Nodes know it since codec version 6.
+  // what counters have left of their ttl, and strict sections of their leases, does not pass. Nodes
+  // know it since codec version 6.
   bool leaps = false;
 };
 

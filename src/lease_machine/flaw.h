@@ -24,7 +24,7 @@ enum class Flaw : uint8_t {
   kForgetsSerials,          // an older request of a session is carried out after a later one
   kForgetsRefusals,         // of changes that found something else than they named
   kBelievesEveryClaim,      // of renewals and releases
-  kLeapsForgetCounters,     // a leap of the time counts as time that has passed
+  kLeapsCount,              // a leap of the time is time that has passed
   // Of rules of sequences.
   kChangesRulesOfAnyVersion,
   kRulesNotInSnapshot,

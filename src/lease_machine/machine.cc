@@ -92,7 +92,10 @@ Machine::Applied Machine::Apply(const Command& command) {
   const absl::Time time = absl::FromUnixMillis(absl::ToUnixMillis(command.time));
   const absl::Time before = now_;
   now_ = Has(Flaw::kTimeFalls) ? time : std::max(now_, time);
-  if (command.leaps && !Has(Flaw::kLeapsForgetCounters)) counters_.Leap(before, now_);
+  if (command.leaps && !Has(Flaw::kLeapsCount)) {
+    counters_.Leap(before, now_);
+    strict_sets_.Leap(before, now_);
+  }
   requests_.ForgetBefore(now_);
   sessions_.ForgetBefore(now_);
   counters_.Sweep(now_);

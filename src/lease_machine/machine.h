@@ -44,7 +44,7 @@ class Reader;
 //              takes it from its holder for good: from then on its renewal is ABORTED, whatever
 //              ceiling the holder claims. Until then an acquire may have the ID all the same.
 //   leaps      a command whose time comes from wall clocks says so: what counters have left of
-//              their ttl does not pass with it, since processes hold numbers of them.
+//              their ttl, and owners of their sections, does not pass with it.
 //   requests   with an ID change the machine once (RememberedRequests). One that changed nothing is
 //              not remembered, and is answered anew if it is sent again.
 //   deletion   of a space keeps one time for all that were deleted: the highest ceiling in them.
@@ -103,8 +103,7 @@ class Machine {
   const strict_machine::Sets& strict_sets() const { return strict_sets_; }
   // The leases with a holder whose text contains `part`.
   std::vector<HeldLease> HoldersWith(std::string_view part) const;
-  // Leases with a holder, and of sections of strict sequences, that end from `from` on and before
-  // `until`. Looks at each of them.
+  // Leases with a holder that end from `from` on and before `until`. Looks at each of them.
   size_t EndingBetween(absl::Time from, absl::Time until) const;
   size_t workers() const { return workers_; }
   size_t held() const { return held_; }

@@ -231,7 +231,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   void NoteMachine(raft::Term term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     time_.Applied(term, machine_.now());
     next_expiry_ = machine_.NextExpiry();
-    forgets_ = machine_.counters().forgets();
+    leap_matters_ = machine_.counters().forgets() || !machine_.strict_sets().empty();
     Count(machine_, stats_);
     if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
   }
@@ -310,11 +310,11 @@ class LeaseNode::Rep : public raft::StateMachine {
     return leads_ && ready_ ? time_.OfCommand() : machine_.now();
   }
 
-  // Nodes of earlier versions read it unless counters that are forgotten need the leap.
+  // Nodes of earlier versions read it, unless there are counters with a ttl or strict sets.
   Command CommandOfNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Command command;
     command.time = time_.OfCommand();
-    command.leaps = time_.Leaps() && (forgets_ || forgets_under_way_);
+    command.leaps = time_.Leaps() && (leap_matters_ || leap_matters_under_way_);
     return command;
   }
 
@@ -328,7 +328,8 @@ class LeaseNode::Rep : public raft::StateMachine {
     command.requests = std::move(batch.requests);
     for (const Request& request : command.requests) {
       const auto* call = std::get_if<counter_machine::Call>(&request.action);
-      forgets_under_way_ |= call != nullptr && call->ttl > absl::ZeroDuration();
+      leap_matters_under_way_ |= (call != nullptr && call->ttl > absl::ZeroDuration()) ||
+                                 std::holds_alternative<strict_machine::Call>(request.action);
     }
     deletes_ = batch.deletes;
     if (waiting_.empty()) hurry_ = false;
@@ -340,7 +341,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   void Answer(std::vector<Answered> answered, absl::StatusOr<std::string> said) {
     {
       MutexLock lock(mutex_);
-      if (--under_way_ == 0) deletes_ = forgets_under_way_ = false;
+      if (--under_way_ == 0) deletes_ = leap_matters_under_way_ = false;
     }
     auto answers = said.ok() ? lease_machine::DecodeAnswers(*said)
                              : absl::StatusOr<std::vector<lease_machine::Answer>>(said.status());
@@ -465,9 +466,9 @@ class LeaseNode::Rep : public raft::StateMachine {
   Arrivals arrivals_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point last_command_ ABSL_GUARDED_BY(mutex_);
   size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool deletes_ ABSL_GUARDED_BY(mutex_) = false;  // one of these deletes a space
-  bool forgets_ ABSL_GUARDED_BY(mutex_) = false;  // the machine, a counter with a ttl some time
-  bool forgets_under_way_ ABSL_GUARDED_BY(mutex_) = false;  // one of these names one
+  bool deletes_ ABSL_GUARDED_BY(mutex_) = false;                 // one of these deletes a space
+  bool leap_matters_ ABSL_GUARDED_BY(mutex_) = false;            // to the machine
+  bool leap_matters_under_way_ ABSL_GUARDED_BY(mutex_) = false;  // to one of these
   bool leads_ ABSL_GUARDED_BY(mutex_) = false;
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;  // may propose
   bool ask_ ABSL_GUARDED_BY(mutex_) = false;    // Prepare is to be called

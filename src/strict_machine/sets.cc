@@ -212,15 +212,16 @@ absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Release& release, ab
              [&](strict::Batch& batch) { return Rules::Release(batch, release.request, now); });
 }
 
-size_t Sets::EndingBetween(absl::Time from, absl::Time until) const {
-  size_t ending = 0;
-  for (const auto& [name, set] : sets_) {
-    for (const auto& [number, section] : set.sections) {
-      ending +=
-          section.holder != Holders::kNobody && section.ends_at >= from && section.ends_at < until;
-    }
+void Sets::Leap(absl::Time from, absl::Time to) {
+  // None lasts longer, whatever a snapshot says.
+  constexpr absl::Duration kMost = absl::Hours(1);
+  const auto leap = [&](absl::Time& ends_at) {
+    if (ends_at >= from && ends_at <= from + kMost) ends_at += to - from;
+  };
+  for (auto& [name, set] : sets_) {
+    leap(set.set.rest_until);
+    for (auto& [number, section] : set.sections) leap(section.ends_at);
   }
-  return ending;
 }
 
 absl::StatusOr<View> Sets::Show(const SpaceName& name, absl::Time now) const {

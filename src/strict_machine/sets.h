@@ -115,8 +115,9 @@ class Sets {
   bool empty() const { return sets_.empty(); }
   size_t sections() const { return sections_; }
   size_t holders() const { return holders_.size(); }
-  // Sections whose lease ends from `from` on and before `until`.
-  size_t EndingBetween(absl::Time from, absl::Time until) const;
+  // The time is set ahead: what is left of leases and rests stays, so that no section is taken from
+  // an owner that answers. Looks at all sections.
+  void Leap(absl::Time from, absl::Time to);
 
   // In a snapshot, at most kMostSnapshotBytes.
   void Put(internal::ByteWriter& writer) const;

@@ -77,6 +77,21 @@ TEST_F(StrictTest, RequestSentAgain_IsCarriedOutOnce_AlsoAfterASnapshot) {
   EXPECT_EQ(Do(Release("a", grant), Of(1, 4)), released) << "not: it was another's by then";
 }
 
+TEST_F(StrictTest, TimeLeaps_NoSectionIsTakenFromItsOwner) {
+  ASSERT_TRUE(Do(Create()).status.ok());
+  const StrictGrant grant = GrantIn(Do(Take("a")));
+  now_ += absl::Seconds(4);
+  Apply({now_, false, {}});
+  now_ += absl::Hours(1);
+  Apply({now_, true, {}, true});
+  Restart();
+  now_ += options_.ttl - absl::Seconds(4);
+  EXPECT_EQ(GrantIn(Do(Take("b"))).verdict, Verdict::kHeld);
+  now_ += absl::Milliseconds(1);
+  EXPECT_EQ(GrantIn(Do(Take("b"))).verdict, Verdict::kGranted);
+  EXPECT_FALSE(ExtendedIn(Do(Extend("a", grant))).held);
+}
+
 // A node that did not read it would not start.
 TEST_F(StrictTest, StepOfAnEarlierBuild_IsReadFromLogsAndSnapshots) {
   options_.step = uint64_t{1} << 32;

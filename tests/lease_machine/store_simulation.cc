@@ -55,9 +55,7 @@ struct Client : SessionClient {
 class Simulation final : public SessionSimulation<Client, Operation> {
  public:
   Simulation(uint64_t seed, const Flaws& flaws, StoreCovered& covered)
-      : SessionSimulation(seed, flaws, /*steady=*/seed % 2 != 0, covered),
-        covered_(covered),
-        steady_(seed % 2 != 0) {
+      : SessionSimulation(seed, flaws, /*steady=*/seed % 2 != 0, covered), covered_(covered) {
     strict_options_.uids = kStrictSections * uint64_t{100'000};
     strict_options_.step = 100;
     strict_options_.ttl = absl::Milliseconds(kStrictTtl);
@@ -67,9 +65,6 @@ class Simulation final : public SessionSimulation<Client, Operation> {
   void CheckHistories() override {
     for (auto& [name, ranges] : taken_) {
       std::erase_if(ranges, [](const TakenRange& range) { return range.last < range.first; });
-      if (!steady_ && name.starts_with("strict")) {
-        for (TakenRange& range : ranges) range.began = range.ended = 0;  // unique is enough
-      }
       const std::string wrong = FlawOf(ranges);
       if (!wrong.empty()) OnFailure(absl::StrCat(name, ": ", wrong));
     }
@@ -297,7 +292,6 @@ class Simulation final : public SessionSimulation<Client, Operation> {
   StoreCovered& covered_;
   std::vector<Held> held_;  // of the counter that is forgotten
   int begun_ = 0;           // how often it was
-  const bool steady_;
   const SpaceName space_;
   const SpaceOptions options_ = {};
   int64_t raises_ = 0;

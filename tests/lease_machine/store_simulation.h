@@ -21,8 +21,7 @@ struct StoreCovered : ClusterCovered {
 //   - each number and each sequence is answered once, and a call that began after another one had
 //     ended gets more than that; Set raises, and what was put back may come again
 //   - so do the strict numbers of a section, which its owner draws by itself until its deadline,
-//     and the tokens of its grants. Where nodes restart, a wrong clock may end leases early:
-//     numbers are unique then, and every second run is without
+//     and the tokens of its grants, also where nodes restart and a wrong clock sets the time ahead
 //   - a counter with a ttl is begun again, but no number is taken that another client holds: for
 //     half of the ttl after it asked, by true time, whatever the cluster's time does
 //   - a request is carried out once, and gets that answer however often it is sent
