@@ -164,10 +164,11 @@ void JudgeRetention(const Facts& facts, const Server& server, Report& report) {
 void JudgeUse(const Server& server, Report& report) {
   if (const auto* prepared = report.Read("user-xa", server.place, server.prepared,
                                          "XA RECOVER must be allowed to the mover")) {
-    report.Add("user-xa", *prepared == 0, server.place,
-               absl::StrCat(*prepared, " prepared transactions"), "none",
-               "end them by XA COMMIT or XA ROLLBACK, and use no XA while the move runs: a "
-               "prepared transaction has lost its lock of the fence");
+    report.Add(
+        "user-xa", *prepared == 0, server.place, absl::StrCat(*prepared, " prepared transactions"),
+        "none",
+        "end them by XA COMMIT or XA ROLLBACK, and use no XA for orders that move: a prepared "
+        "transaction has lost its lock of the fence, and the stream stops at its rows");
   }
   if (const auto* connected = report.Read("connections", server.place, server.connected,
                                           "SHOW GLOBAL STATUS must be allowed to the mover")) {

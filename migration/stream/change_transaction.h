@@ -26,14 +26,18 @@ struct LogPosition {
   uint64_t offset = 0;
 };
 
-// One committed transaction of the log, or one statement that is not part of any. It holds its
-// events, in memory or in a file, and decodes rows when they are asked for.
-// Thread safety: none; independent of the reader that it came from.
+// One committed transaction of the log, one part of an XA transaction, or one statement that is not
+// part of any. It holds its events, in memory or in a file, and decodes rows when they are asked
+// for. Thread safety: none; independent of the reader that it came from.
 class ChangeTransaction {
  public:
   const Gtid& gtid() const { return gtid_.gtid; }
   // Behind its commit.
   const LogPosition& end() const { return end_; }
+  // kPrepare: whether its rows count is not known yet: somebody will commit them or roll them back.
+  // kEnd: somebody did. It has no rows, and does not say which of both.
+  XaPart xa() const { return gtid_.xa; }
+  const Xid& xid() const { return gtid_.xid; }
   // When it began, in seconds since 1970, by the clock of the server that wrote it first.
   uint32_t timestamp() const { return timestamp_; }
   // Whether all of its tables can roll back.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "migration/stream/byte_reader.h"
 #include "src/base/check.h"
@@ -163,8 +164,32 @@ absl::StatusOr<Rotate> ParseRotate(std::string_view body) {
   return rotate;
 }
 
+std::string Xid::ToString() const {
+  return absl::StrCat("X'", absl::BytesToHexString(gtrid), "',X'", absl::BytesToHexString(bqual),
+                      "',", format);
+}
+
+namespace {
+
+// With lengths of `length_size` bytes.
+absl::StatusOr<Xid> XidIn(ByteReader& reader, size_t length_size) {
+  constexpr uint64_t kMostPart = 64;  // MAXGTRIDSIZE and MAXBQUALSIZE of the server
+  Xid xid;
+  xid.format = static_cast<uint32_t>(reader.Little(4));
+  const uint64_t gtrid = reader.Little(length_size), bqual = reader.Little(length_size);
+  if (!reader.ok() || gtrid > kMostPart || bqual > kMostPart) {
+    return absl::DataLossError("the XID of an XA transaction is malformed");
+  }
+  xid.gtrid = reader.Bytes(static_cast<size_t>(gtrid));
+  xid.bqual = reader.Bytes(static_cast<size_t>(bqual));
+  if (!reader.ok()) return absl::DataLossError("the XID of an XA transaction is cut");
+  return xid;
+}
+
+}  // namespace
+
 absl::StatusOr<GtidEvent> ParseGtidEvent(const Event& event) {
-  constexpr uint8_t kStandalone = 0x01, kTransactional = 0x04, kDdl = 0x20;
+  constexpr uint8_t kStandalone = 0x01, kGroupCommit = 0x02, kTransactional = 0x04, kDdl = 0x20;
   constexpr uint8_t kPreparedXa = 0x40, kCompletedXa = 0x80;
   ByteReader reader(event.body);
   GtidEvent parsed;
@@ -173,15 +198,16 @@ absl::StatusOr<GtidEvent> ParseGtidEvent(const Event& event) {
   parsed.gtid.server = event.header.server_id;
   const uint8_t flags = reader.Byte();
   if (!reader.ok() || parsed.gtid.sequence == 0) return Malformed("GTID", event.body.size());
-  if ((flags & (kPreparedXa | kCompletedXa)) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("GTID ", parsed.gtid.ToString(),
-                     " is a part of an XA transaction, whose rows and commit lie apart in the log;"
-                     " XA cannot be followed"));
-  }
   parsed.standalone = (flags & kStandalone) != 0;
   parsed.transactional = (flags & kTransactional) != 0;
   parsed.ddl = (flags & kDdl) != 0;
+  if ((flags & (kPreparedXa | kCompletedXa)) == 0) return parsed;
+  if ((flags & kPreparedXa) != 0 && (flags & kCompletedXa) != 0) {
+    return Malformed("GTID", event.body.size());
+  }
+  parsed.xa = (flags & kPreparedXa) != 0 ? XaPart::kPrepare : XaPart::kEnd;
+  if ((flags & kGroupCommit) != 0) reader.Little(8);
+  LOCUS_ASSIGN_OR_RETURN(parsed.xid, XidIn(reader, 1));
   return parsed;
 }
 
@@ -274,6 +300,14 @@ absl::Status CheckXid(std::string_view body) {
   return body.size() == 8 ? absl::OkStatus() : Malformed("XID", body.size());
 }
 
+absl::Status CheckXaPrepare(std::string_view body, const Xid& xid) {
+  ByteReader reader(body);
+  const bool one_phase = reader.Byte() != 0;
+  LOCUS_ASSIGN_OR_RETURN(const Xid named, XidIn(reader, 4));
+  const bool fits = !one_phase && named == xid && reader.empty();
+  return fits ? absl::OkStatus() : Malformed("XA_PREPARE", body.size());
+}
+
 absl::Status CheckType(EventType type) {
   const int number = static_cast<int>(type);
   switch (type) {
@@ -304,13 +338,11 @@ absl::Status CheckType(EventType type) {
     case EventType::kExecuteLoadQuery:
     // The server decrypts what it sends, so what follows is readable.
     case EventType::kStartEncryption:
+    case EventType::kXaPrepare:
       return absl::OkStatus();
     case EventType::kIncident:
       return absl::FailedPreconditionError(
           "an INCIDENT event: the server lost changes that belong here; copy the rows again");
-    case EventType::kXaPrepare:
-      return absl::FailedPreconditionError(
-          "an event of a prepared XA transaction; XA cannot be followed");
     case EventType::kQueryCompressed:
     case EventType::kWriteRowsCompressedV1:
     case EventType::kUpdateRowsCompressedV1:

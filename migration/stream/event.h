@@ -104,13 +104,28 @@ struct Rotate {
 };
 absl::StatusOr<Rotate> ParseRotate(std::string_view body);
 
+// The name of an XA transaction.
+struct Xid {
+  uint32_t format = 0;
+  std::string gtrid, bqual;
+
+  // "X'6162',X'',1": as XA COMMIT takes it. ASCII.
+  std::string ToString() const;
+  friend bool operator==(const Xid&, const Xid&) = default;
+};
+
+// The log has an XA transaction as two: one with its rows when it is prepared, and one without any
+// when it is committed or rolled back, much later perhaps.
+enum class XaPart : uint8_t { kNone, kPrepare, kEnd };
+
 struct GtidEvent {
   Gtid gtid;
   bool standalone = false;     // one statement, without a commit after it
   bool transactional = false;  // all of its tables can roll back
   bool ddl = false;
+  XaPart xa = XaPart::kNone;
+  Xid xid;  // of kPrepare and kEnd
 };
-// FAILED_PRECONDITION: a part of an XA transaction.
 absl::StatusOr<GtidEvent> ParseGtidEvent(const Event& event);
 
 // The last GTID of each server of each domain before a file.
@@ -128,6 +143,8 @@ absl::StatusOr<Query> ParseLoadQuery(std::string_view body);
 
 // DATA_LOSS unless it is one.
 absl::Status CheckXid(std::string_view body);
+// DATA_LOSS unless it ends the first part of the XA transaction `xid`.
+absl::Status CheckXaPrepare(std::string_view body, const Xid& xid);
 
 // The refusal of an event whose type, by itself, cannot be followed; OK for the others.
 absl::Status CheckType(EventType type);

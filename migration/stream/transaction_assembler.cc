@@ -94,7 +94,10 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::Handle(const Ev
         LOCUS_ASSIGN_OR_RETURN(step, OnQuery(event, query));
       } else if (type == EventType::kXid) {
         LOCUS_RETURN_IF_ERROR(CheckXid(event.body));
-        step = Finish(event);
+        LOCUS_ASSIGN_OR_RETURN(step, Finish(event));
+      } else if (type == EventType::kXaPrepare) {
+        LOCUS_RETURN_IF_ERROR(CheckXaPrepare(event.body, group_->transaction.xid()));
+        LOCUS_ASSIGN_OR_RETURN(step, Finish(event, XaPart::kPrepare));
       } else {
         status = OnRows(event, bytes);
       }
@@ -175,7 +178,12 @@ absl::Status TransactionAssembler::OnGtid(const Event& event) {
   return absl::OkStatus();
 }
 
-TransactionAssembler::Step TransactionAssembler::Finish(const Event& event) {
+absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::Finish(const Event& event,
+                                                                        XaPart part) {
+  const XaPart begun = group_->transaction.xa();
+  if (part != begun || (part == XaPart::kEnd && !group_->transaction.empty())) {
+    return absl::DataLossError("the parts of an XA transaction do not begin and end as they must");
+  }
   ChangeTransaction transaction = std::move(group_->transaction);
   group_.reset();
   transaction.end_ = {place_.file, event.header.next_position};
@@ -202,8 +210,9 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::OnQuery(const E
       return absl::FailedPreconditionError(
           "a ROLLBACK takes back rows before it, but not those of tables that cannot roll back");
     case StatementKind::kXa:
-      return absl::FailedPreconditionError(
-          "a statement of an XA transaction; XA cannot be followed");
+      // XA END stands before the event that prepares; XA COMMIT and XA ROLLBACK stand alone.
+      if (group_->transaction.xa() == XaPart::kPrepare) return Step();
+      return Finish(event, XaPart::kEnd);
     case StatementKind::kSchema:
     case StatementKind::kRows:
     case StatementKind::kUnknown:

@@ -27,9 +27,9 @@ struct Heartbeat {
 };
 
 // Makes transactions of the events of one dump, in the order in which a server sends them. Of a
-// transaction nothing is given before its commit was seen.
+// transaction nothing is given before its commit was seen, or its XA PREPARE.
 //
-// Refused (FAILED_PRECONDITION, with the GTID): events that CheckType refuses, XA, a ROLLBACK, also
+// Refused (FAILED_PRECONDITION, with the GTID): events that CheckType refuses, a ROLLBACK, also
 // to a savepoint, behind what the transaction would have, rows or tables of a wanted table that are
 // not FULL, GTIDs of a domain that do not rise, a log that was begun anew since Options::file was
 // read: what it has up to the position is not what the caller has. DATA_LOSS: what no server sends.
@@ -75,7 +75,8 @@ class TransactionAssembler {
   absl::Status OnTableMap(const Event& event);
   absl::Status OnRows(const Event& event, std::string_view bytes);
   absl::StatusOr<uint32_t> LayoutOf(std::string_view body);
-  Step Finish(const Event& event);
+  // `part`: of an XA transaction, which the event ends. DATA_LOSS: another one has begun.
+  absl::StatusOr<Step> Finish(const Event& event, XaPart part = XaPart::kNone);
   void DropTorn();
 
   Options options_;

@@ -271,10 +271,20 @@ TEST_F(BinlogReaderTest, RowsChangedByText_NameTheirTable) {
                                             "INSERT " + table_ + "a", "LOAD DATA " + table_}));
 }
 
-TEST_F(BinlogReaderTest, XaTransaction_IsRefused) {
+TEST_F(BinlogReaderTest, XaTransaction_IsTwoParts) {
   server_.Sql(absl::StrCat("XA START 'x';INSERT INTO ", table_,
-                           " VALUES (1,'a');XA END 'x';XA PREPARE 'x';XA COMMIT 'x'"));
-  ExpectRefused("XA");
+                           " VALUES (1,'a');SAVEPOINT s;XA END 'x';XA PREPARE 'x';XA COMMIT 'x';"
+                           "XA START 'y';INSERT INTO ",
+                           table_, " VALUES (2,'b');XA END 'y';XA COMMIT 'y' ONE PHASE"));
+  auto all = ReadAll(ReaderOptions(server_, start_));
+  ASSERT_TRUE(all.ok()) << all.status();
+  std::vector<std::pair<stream::XaPart, bool>> parts;
+  for (const ChangeTransaction& one : *all) parts.push_back({one.xa(), one.empty()});
+  EXPECT_EQ(parts, (std::vector<std::pair<stream::XaPart, bool>>{{stream::XaPart::kPrepare, false},
+                                                                 {stream::XaPart::kEnd, true},
+                                                                 {stream::XaPart::kNone, false}}));
+  EXPECT_EQ((*all)[0].xid(), (stream::Xid{1, "x", ""}));
+  EXPECT_EQ((*all)[1].xid(), (*all)[0].xid());
 }
 
 TEST_F(BinlogReaderTest, CompressedEvents_AreRefused) {

@@ -59,7 +59,7 @@ inline std::string RotateEvent(std::string_view file) {
                    {7, 0, 0x20});
 }
 
-enum GtidFlag : uint8_t { kStandaloneFlag = 1, kTransactionalFlag = 4, kPreparedXaFlag = 0x40 };
+enum GtidFlag : uint8_t { kStandaloneFlag = 1, kTransactionalFlag = 4 };
 inline std::string GtidEvent(uint64_t sequence, uint32_t domain = 0,
                              uint8_t flags = kTransactionalFlag) {
   return MakeEvent(stream::EventType::kGtid,

@@ -149,10 +149,6 @@ TEST_F(TransactionAssemblerTest, WhatCannotBeFollowed_IsRefused) {
   const std::string row = InsertEvent(OrderRow(1, "a"));
   ExpectRefused({begin, OrdersEvent(), row, QueryEvent("ROLLBACK TO `s`")}, "takes back");
   ExpectRefused({begin, OrdersEvent(), row, QueryEvent("ROLLBACK")}, "takes back");
-  ExpectRefused({begin, QueryEvent("XA START 'x'")}, "XA");
-  ExpectRefused({GtidEvent(1, 0, kPreparedXaFlag)}, "XA");
-  ExpectRefused({GtidEvent(1, 0, 0x80)}, "XA");
-  ExpectRefused({begin, MakeEvent(EventType::kXaPrepare, "x")}, "XA");
   ExpectRefused({MakeEvent(EventType::kIncident, Little(uint16_t{1}))}, "INCIDENT");
   ExpectRefused({begin, MakeEvent(EventType::kQueryCompressed, "x")}, "log_bin_compress=OFF");
   ExpectRefused({begin, MakeEvent(static_cast<EventType>(99), "x")}, "type 99");

@@ -173,7 +173,10 @@ bool ChangeApplier::Wants(std::string_view table) const {
 
 ChangeApplier::Kind ChangeApplier::KindOf(const stream::ChangeTransaction& transaction) {
   const bool large = transaction.bytes() > kMostBatchBytes;
-  if (large || transaction.has_statement() || transaction.Names(kFence)) return Kind::kAlone;
+  const bool prepared = transaction.xa() == stream::XaPart::kPrepare && !transaction.empty();
+  if (large || prepared || transaction.has_statement() || transaction.Names(kFence)) {
+    return Kind::kAlone;
+  }
   return transaction.Names(kRuns) ? Kind::kLast : Kind::kRows;
 }
 
@@ -387,7 +390,9 @@ absl::Status ChangeApplier::ApplyOnce(std::span<stream::ChangeTransaction> trans
     while (true) {
       LOCUS_ASSIGN_OR_RETURN(bool more, transaction.Next(change));
       if (!more) break;
-      LOCUS_RETURN_IF_ERROR(ApplyChange(change, attempt));
+      LOCUS_RETURN_IF_ERROR(transaction.xa() == stream::XaPart::kPrepare
+                                ? PassPrepared(change, transaction.xid(), attempt)
+                                : ApplyChange(change, attempt));
     }
     ++attempt.counts.transactions;
     if (attempt.own) ++attempt.counts.own;

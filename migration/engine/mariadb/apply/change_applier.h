@@ -77,11 +77,16 @@ struct ApplierCounts {
 // version is higher than what is there, be it a row or a tombstone. A stream and a copy may run
 // side by side, each with a ChangeApplier of its own.
 //
-// Errors: FAILED_PRECONDITION: a table was changed (DDL), the tables of the two shards differ, or a
-// row and its fence say what the protocol never does. DATA_LOSS: two different rows have one
-// version, or an UPDATE did not raise it or changed the key: something wrote past the guards. Both:
-// stop, nothing was applied. FAILED_PRECONDITION also: another run took over the move. UNAVAILABLE:
-// the shard does not answer; open another applier and go on at its position. Thread safety: none.
+// A position behind an XA PREPARE says that nothing of it moves, so its later COMMIT or ROLLBACK,
+// which has no rows, is passed by, also by another applier. `start` must be one before which no XA
+// transaction was prepared that may still change rows of the move.
+//
+// Errors: FAILED_PRECONDITION: a table was changed (DDL), an XA transaction was prepared with rows
+// that move, the tables of the two shards differ, or a row and its fence say what the protocol
+// never does. DATA_LOSS: two different rows have one version, or an UPDATE did not raise it or
+// changed the key: something wrote past the guards. Both: stop, nothing was applied.
+// FAILED_PRECONDITION also: another run took over the move. UNAVAILABLE: the shard does not answer;
+// open another applier and go on at its position. Thread safety: none.
 class ChangeApplier {
  public:
   // Makes the tables of markers and tombstones where they are missing. `start`: where the stream
@@ -176,6 +181,8 @@ class ChangeApplier {
   absl::Status ApplyOnce(std::span<stream::ChangeTransaction> transactions, Attempt& attempt);
   absl::Status ApplyChange(stream::Change& change, Attempt& attempt);
   absl::Status ApplyRow(RowWriter::Table& table, stream::Change& change, Attempt& attempt);
+  // Refuses a change of a prepared XA transaction that the move would need.
+  absl::Status PassPrepared(const stream::Change& change, const stream::Xid& xid, Attempt& attempt);
   absl::Status CheckUpdate(const RowWriter::Table& table, const stream::Change& change,
                            uint64_t version) const;
   absl::Status CopyOnce(RowWriter::Table& table,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an applier does at statements of the log.
+// What an applier does at statements of the log, and at what XA transactions have prepared.
 #include "absl/strings/str_cat.h"
 #include "migration/engine/mariadb/apply/change_applier.h"
 #include "migration/engine/mariadb/apply/fence_changes.h"
@@ -62,6 +62,29 @@ absl::Status ChangeApplier::JudgeStatement(const stream::Statement& statement,
                                " in every session"));
   }
   return absl::OkStatus();
+}
+
+absl::Status ChangeApplier::PassPrepared(const stream::Change& change, const stream::Xid& xid,
+                                         Attempt& attempt) {
+  if (change.kind == stream::ChangeKind::kStatement) {
+    return JudgeStatement(change.statement, attempt);
+  }
+  const std::string& name = change.table->table;
+  RowWriter::Table* table = writer_.Find(name);
+  bool moves = table == nullptr;  // markers and fence: no tool of a move prepares
+  if (table != nullptr) {
+    LOCUS_RETURN_IF_ERROR(writer_.Use(*table, change.table, attempt.rows));
+    for (const stream::Row* row : {&change.before, &change.after}) {
+      if (row->empty()) continue;
+      const auto gene = internal::GeneIn(*row, table->map(), table->moved().guard);
+      moves = moves || (gene && internal::RangeOf(options_.ranges, *gene));
+    }
+  }
+  if (!moves) return absl::OkStatus();
+  return stream::CannotPass(absl::FailedPreconditionError(absl::StrCat(
+      "the XA transaction ", xid.ToString(), " was prepared with rows of ", Quoted(name),
+      " that move, and the log does not show with them whether they are committed; end it by XA"
+      " COMMIT or XA ROLLBACK, and use no XA for these rows while the move runs")));
 }
 
 }  // namespace locus::mariadb

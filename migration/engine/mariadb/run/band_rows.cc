@@ -2,6 +2,8 @@
 #include "migration/engine/mariadb/run/band_rows.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +13,7 @@
 #include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/engine/mariadb/run/fence_regroup.h"
 #include "migration/engine/mariadb/run/lock_holders.h"
+#include "migration/engine/mariadb/run/prepared_xa.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -29,6 +32,8 @@ using internal::SqlText;
 namespace {
 
 constexpr size_t kMostRows = 65536;
+// Between two looks at prepared transactions, while writers wait for the fence.
+constexpr std::chrono::milliseconds kPreparedPause{2};
 // Of the patience of a regroup, one at each call that writers kept from its end.
 constexpr unsigned kMostDoublings = 3;
 constexpr absl::Duration kMostPatience = absl::Seconds(2);
@@ -180,6 +185,7 @@ absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64
                                 ? "NULL"
                                 : SqlText(internal::TokenText(row.token_share, row.token_nonce));
   Written written = Written::kDone;
+  const auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience);
   const auto replace = [&]() -> absl::Status {
     LOCUS_RETURN_IF_ERROR(CheckRun(link_, move_.name, run));
     LOCUS_ASSIGN_OR_RETURN(
@@ -193,12 +199,17 @@ absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64
       written = Written::kOutdated;
       return absl::AbortedError("");
     }
-    // Only a shard that lets go of orders must know that nobody can still write them.
+    // Only a shard that lets go of orders must know that nobody can still write them. What is
+    // prepared from now on met the row of the fence as it is now, or other tables.
     if (row.token_nonce == 0) return absl::OkStatus();
-    LOCUS_ASSIGN_OR_RETURN(results, link_.Run("XA RECOVER", {Rows(4, kMostRows)}));
-    if (results[0].rows.empty()) return absl::OkStatus();
+    auto goes_on = [&](size_t) {
+      std::this_thread::sleep_for(kPreparedPause);
+      return std::chrono::steady_clock::now() < until;
+    };
+    LOCUS_ASSIGN_OR_RETURN(const size_t left, WaitForPrepared(link_, goes_on));
+    if (left == 0) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
-        "mariadb ", link_.place(), " has ", results[0].rows.size(),
+        "mariadb ", link_.place(), " has ", left,
         " prepared XA transactions, which have dropped their locks and may still commit; commit "
         "or roll them back (XA RECOVER lists them)"));
   };

@@ -59,8 +59,8 @@ class BandRows {
   absl::StatusOr<bool> Free(absl::Duration patience);
   // Replaces what Read returned, at step `seen`, by `row`. Every writer of the vnodes waits
   // meanwhile. FAILED_PRECONDITION: another runner has taken the move over (`run` is not the
-  // shard's), or the row lets go of orders and the shard has a prepared XA transaction: it has
-  // dropped its lock and may still commit.
+  // shard's), or the row lets go of orders and an XA transaction that was prepared before has not
+  // ended within `patience`: it has dropped its lock and may still commit.
   absl::StatusOr<Written> Replace(const internal::BandFence& row, uint64_t seen, uint64_t run,
                                   absl::Duration patience);
   // Of those that kept the fence from the last Free or Replace, where the one before was busy, too:

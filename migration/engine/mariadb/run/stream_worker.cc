@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "migration/engine/mariadb/run/band_rows.h"
+#include "migration/engine/mariadb/run/prepared_xa.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/engine/mariadb/stream/binlog_reader.h"
 #include "migration/engine/mariadb/stream/change_batch.h"
@@ -83,18 +84,36 @@ void StreamWorker::Work() {
 }
 
 absl::Status StreamWorker::CheckCheckpoint(const internal::BandFence& peer) {
-  // A shard that let go of orders keeps the token.
-  if (begins_ || (peer.own_lo >= peer.own_hi && peer.token_nonce == 0)) return absl::OkStatus();
   auto found = to_->Run(
       absl::StrCat("SELECT 1 FROM ", kCheckpoints, " WHERE move = ", internal::SqlText(move_.name),
                    " AND direction = ", static_cast<int>(recipient_)),
       {AtMostOneRow(1)});
   if (to_->error() != kNoSuchTable) LOCUS_RETURN_IF_ERROR(found.status());
   if (found.ok() && !(*found)[0].rows.empty()) return absl::OkStatus();
+  // A shard that let go of orders keeps the token.
+  if (begins_ || (peer.own_lo >= peer.own_hi && peer.token_nonce == 0)) return EndPrepared();
   return absl::FailedPreconditionError(absl::StrCat(
       "mariadb ", to_->place(), ": ", kCheckpoints, " has no row of direction ",
       static_cast<int>(recipient_), " of move ", internal::Quoted(move_.name),
       ", so it is not known how far the stream has come; `locus move repair` begins it anew"));
+}
+
+// What was prepared before the stream begins may be committed behind it, without its rows. Once all
+// of it has ended, the copy, which begins later, finds these rows.
+absl::Status StreamWorker::EndPrepared() {
+  internal::Backoff pauses({absl::Milliseconds(10), absl::Milliseconds(200), 0.5});
+  auto goes_on = [&](size_t left) {
+    {
+      MutexLock lock(mutex_);
+      sight_.waiting = absl::StrCat("mariadb ", from_->place(), ": ", left,
+                                    " prepared XA transactions are older than the stream; commit or"
+                                    " roll them back (XA RECOVER lists them)");
+    }
+    SleepBeforeRetry(pauses, SteadyClock::time_point::max());
+    return !stop_.load();
+  };
+  LOCUS_ASSIGN_OR_RETURN(const size_t left, WaitForPrepared(*from_, goes_on));
+  return left == 0 ? absl::OkStatus() : absl::CancelledError("the stream is to end");
 }
 
 absl::Status StreamWorker::Follow() {

@@ -54,7 +54,9 @@ class StreamWorker {
  private:
   void Work();
   absl::Status Follow();
+  // Where there is no checkpoint, whether the stream may begin now, and waits until it can.
   absl::Status CheckCheckpoint(const internal::BandFence& peer);
+  absl::Status EndPrepared();
   absl::Status Gather(BinlogReader& reader);
   absl::Status ReadOn(BinlogReader& reader, ChangeApplier& applier,
                       std::vector<stream::ChangeTransaction> batch, const absl::Status& conflict);
