@@ -86,9 +86,8 @@ struct SegmentSequenceStats {
 // get its first numbers again. So what was taken of it is handed out for half of the ttl only, from
 // the beginning of the call that took it, and is a gap then: the next call waits for the sequencer.
 // Requests are sized for at most that time. The wall clock counts as well as the time since boot,
-// so that one that jumps ahead, and by which an engine of this host forgets, ends what is held;
-// mysql, etcd and Redis forget a counter only once the server's clock and the caller's have both
-// passed its time.
+// so that one that jumps ahead ends what is held; and engines forget a counter only once two clocks
+// have passed its time: the server's and the caller's, or the host's and the time since its boot.
 //
 // Order. Within a process, a call that begins after another has returned gets a higher number,
 // until the counter wraps. With Options::thread_block this holds only among the Next and TryNext

@@ -118,8 +118,9 @@ class MariadbSegmentStore : public SegmentStore {
 };
 
 // Counters in the same database: one statement and one round trip per call. The row of a counter
-// holds its version and, with a ttl, the time at which it is forgotten: once both the server's
-// clock and the caller's have passed it, so that one that jumped ahead makes no number repeat.
+// holds its version and, with a ttl, the time at which it is forgotten: the ttl after the later
+// of the server's clock and the caller's, and once both have passed it, so that one that jumped
+// ahead, or was behind, makes no number repeat.
 // Errors, timeouts, threads and fork are as for MariadbSegmentStore. Numbers that a failover or a
 // restore loses are given out again, since counters have no floor (docs/operations-engines.md).
 class MariadbSequencer : public Sequencer {

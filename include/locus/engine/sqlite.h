@@ -45,9 +45,10 @@ class SqliteSegmentStore : public SegmentStore {
                                                                   const Options& options);
 };
 
-// Counters in the same file: one row per counter, one transaction per call. ttl is measured by the
-// host's clock. After an older file was restored, numbers repeat: first Set the counters above the
-// numbers that were given out.
+// Counters in the same file: one row per counter, one transaction per call. A counter with a
+// ttl is forgotten once the host's clock and the time since its boot have passed (after another
+// boot, the clock alone). After an older file was restored, numbers repeat: first Set the counters
+// above the numbers that were given out.
 //
 // Blocks, and behaves in a forked child, as the segment store does.
 class SqliteSequencer : public Sequencer {

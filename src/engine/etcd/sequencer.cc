@@ -151,10 +151,12 @@ class EtcdSequencer::Rep {
       LOCUS_ASSIGN_OR_RETURN(int64_t now_ms, NowMs(entry, deadline));
       // By the servers' clock and this process': what one of them alone takes for past, since it
       // jumped ahead, may be held by a process still.
-      const int64_t earlier = std::min(now_ms, absl::ToUnixMillis(clock_.Now()));
-      bool live = entry.mod_revision != 0 &&
-                  (entry.value.expires_at == 0 || entry.value.expires_at > earlier);
-      absl::StatusOr<std::optional<SequenceValue>> decided = decide(entry, live, now_ms);
+      const int64_t own_ms = absl::ToUnixMillis(clock_.Now());
+      bool live = entry.mod_revision != 0 && (entry.value.expires_at == 0 ||
+                                              entry.value.expires_at > std::min(now_ms, own_ms));
+      // A new expiry is by the later one: a clock that is behind may be set at any moment.
+      absl::StatusOr<std::optional<SequenceValue>> decided =
+          decide(entry, live, std::max(now_ms, own_ms));
       if (decided.ok() && *decided) {
         LOCUS_ASSIGN_OR_RETURN(bool written, Write(name, **decided, entry, deadline));
         if (written) return entry;

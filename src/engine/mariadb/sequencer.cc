@@ -168,10 +168,13 @@ class Numbers final : public MariadbSequencer {
  private:
   // The earlier time of the server's clock and this process': what one of them alone takes for
   // past, since it jumped ahead, may be held by a process still.
-  std::string EarlierNow() const {
-    return absl::StrCat("LEAST(", kNow, ", TIMESTAMP'",
+  std::string EarlierNow() const { return absl::StrCat("LEAST(", kNow, ", ", OwnNow(), ")"); }
+  // The later one: a server that is behind may be set to the right time at any moment.
+  std::string LaterNow() const { return absl::StrCat("GREATEST(", kNow, ", ", OwnNow(), ")"); }
+  std::string OwnNow() const {
+    return absl::StrCat("TIMESTAMP'",
                         absl::FormatTime("%Y-%m-%d %H:%M:%E6S", clock_.Now(), absl::UTCTimeZone()),
-                        "')");
+                        "'");
   }
   // True of a row that is there but forgotten; neither true nor false of one that stays.
   std::string Forgotten() const { return absl::StrCat("expire_time <= ", EarlierNow()); }
@@ -185,7 +188,7 @@ class Numbers final : public MariadbSequencer {
   bool HasTtl() const { return options().ttl > absl::ZeroDuration(); }
   std::string Expiry() const {
     if (!HasTtl()) return "NULL";
-    return absl::StrCat(kNow, " + INTERVAL ", absl::ToInt64Microseconds(options().ttl),
+    return absl::StrCat(LaterNow(), " + INTERVAL ", absl::ToInt64Microseconds(options().ttl),
                         " MICROSECOND");
   }
 

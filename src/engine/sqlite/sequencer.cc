@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fstream>
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "locus/clock.h"
 #include "locus/engine/sqlite.h"
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
@@ -21,15 +22,52 @@ using sqlite::Query;
 
 // expires_at: ms since 1970; 0: never. A version begins at random, so that a key which was
 // forgotten and swept does not meet its old ones again.
+//
+// locus_sequence_boot has a row for each counter that was written with a ttl: its end in ms since
+// the boot. It is a table of its own, so that programs of earlier versions go on using the file.
 constexpr char kCounterTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS locus_sequence (
     name BLOB PRIMARY KEY, value INTEGER NOT NULL, version INTEGER NOT NULL,
     expires_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS locus_sequence_expiry ON locus_sequence (expires_at)
     WHERE expires_at > 0;
+  CREATE TABLE IF NOT EXISTS locus_sequence_boot (
+    name BLOB PRIMARY KEY, boot TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER IF NOT EXISTS locus_sequence_removed AFTER DELETE ON locus_sequence BEGIN
+    DELETE FROM locus_sequence_boot WHERE name = OLD.name;
+  END;
 )sql";
 
-int64_t NowMs() { return absl::ToUnixMillis(absl::Now()); }
+// Binds: the name, the time, the boot and the time since it. A wall clock that has passed the end
+// is not enough, as it may have jumped ahead: a process of this boot may hold numbers still.
+constexpr char kFind[] = R"sql(
+  SELECT value, version, expires_at > 0 AND expires_at <= ?2 AND NOT EXISTS (
+      SELECT 1 FROM locus_sequence_boot AS b WHERE b.name = ?1 AND b.boot = ?3 AND b.expires_at > ?4)
+    FROM locus_sequence WHERE name = ?1
+)sql";
+// Two forgotten keys go for each new one, so that they do not pile up. They are looked for among a
+// few: after a jump of the clock, all could be past by it, and none by the time since boot.
+constexpr char kSweep[] = R"sql(
+  DELETE FROM locus_sequence WHERE name IN (
+    SELECT name FROM (SELECT name FROM locus_sequence WHERE expires_at > 0 AND expires_at <= ?1
+                      ORDER BY expires_at LIMIT 16) AS past
+      WHERE NOT EXISTS (SELECT 1 FROM locus_sequence_boot AS b
+                          WHERE b.name = past.name AND b.boot = ?2 AND b.expires_at > ?3)
+      LIMIT 2)
+)sql";
+
+int64_t NowMs() { return Clock::System().UnixMillis(); }
+int64_t BootMs() { return absl::ToInt64Milliseconds(Clock::System().SinceBoot()); }
+
+// Empty where the system has none: the wall clock alone counts there.
+const std::string& BootId() {
+  static const auto* id = [] {
+    auto* text = new std::string;
+    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), *text);
+    return text;
+  }();
+  return *id;
+}
 
 int64_t RandomVersion() {
   std::random_device random;
@@ -145,13 +183,11 @@ class FileSequencer final : public SqliteSequencer {
 
   absl::StatusOr<std::optional<Row>> Find(const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(auto query,
-                           file_->connection().Prepare("SELECT value, version, expires_at FROM"
-                                                       " locus_sequence WHERE name = ?"));
-    LOCUS_ASSIGN_OR_RETURN(bool found, query->BindBlob(name).Step());
+    LOCUS_ASSIGN_OR_RETURN(auto query, file_->connection().Prepare(kFind));
+    query->BindBlob(name).Bind(NowMs()).Bind(BootId()).Bind(BootMs());
+    LOCUS_ASSIGN_OR_RETURN(bool found, query->Step());
     if (!found) return std::nullopt;
-    int64_t expires_at = query->Int(2);
-    Row row{query->Int(0), query->Int(1), expires_at == 0 || expires_at > NowMs()};
+    Row row{query->Int(0), query->Int(1), query->Int(2) == 0};
     if (row.value >= 0) return row;
     return sequencer_rules::NoNumber("store " + path_, KeyOf(name), absl::StrCat(row.value));
   }
@@ -173,7 +209,18 @@ class FileSequencer final : public SqliteSequencer {
                                             " expires_at = excluded.expires_at"));
     upsert->BindBlob(name).Bind(value).Bind(version).Bind(Expiry());
     LOCUS_RETURN_IF_ERROR(upsert->Run());
+    LOCUS_RETURN_IF_ERROR(WriteBootExpiry(name));
     return static_cast<uint64_t>(version);
+  }
+
+  absl::Status WriteBootExpiry(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (options().ttl == absl::ZeroDuration() || BootId().empty()) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(
+        auto upsert, file_->connection().Prepare("INSERT INTO locus_sequence_boot VALUES (?, ?, ?)"
+                                                 " ON CONFLICT DO UPDATE SET boot = excluded.boot,"
+                                                 " expires_at = excluded.expires_at"));
+    upsert->BindBlob(name).Bind(BootId());
+    return upsert->Bind(BootMs() + absl::ToInt64Milliseconds(options().ttl)).Run();
   }
 
   // With a ttl: the key lives on from now.
@@ -182,16 +229,13 @@ class FileSequencer final : public SqliteSequencer {
     LOCUS_ASSIGN_OR_RETURN(
         auto update,
         file_->connection().Prepare("UPDATE locus_sequence SET expires_at = ? WHERE name = ?"));
-    return update->Bind(Expiry()).BindBlob(name).Run();
+    LOCUS_RETURN_IF_ERROR(update->Bind(Expiry()).BindBlob(name).Run());
+    return WriteBootExpiry(name);
   }
 
-  // Two forgotten keys go for each new one, so that they do not pile up.
   absl::Status Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(
-        auto sweep, file_->connection().Prepare(
-                        "DELETE FROM locus_sequence WHERE name IN (SELECT name FROM locus_sequence"
-                        " WHERE expires_at > 0 AND expires_at <= ? LIMIT 2)"));
-    return sweep->Bind(NowMs()).Run();
+    LOCUS_ASSIGN_OR_RETURN(auto sweep, file_->connection().Prepare(kSweep));
+    return sweep->Bind(NowMs()).Bind(BootId()).Bind(BootMs()).Run();
   }
 
   const std::string path_;

@@ -210,5 +210,21 @@ TEST_F(EtcdSequencerTest, ServersClockThatJumpedAhead_ForgetsNoCounter) {
   EXPECT_EQ(sequencer->Next("a").value(), 11);
 }
 
+// The servers are behind their caller. By their clock the counter is forgotten after a second, by
+// the caller's it was so from the start.
+TEST_F(EtcdSequencerTest, ServersClockThatIsBehind_ForgetsNoCounter) {
+  fakes::ManualClock ahead(absl::Now() + absl::Minutes(10));
+  auto sequencer = EtcdSequencer::Open(options_, WithTtl(absl::Seconds(1)), ahead).value();
+  ASSERT_EQ(sequencer->NextBatch("a", 5)->last(), 5);
+  ASSERT_TRUE(MustOpenSequencer(options_, WithTtl(absl::Seconds(1)))->Next("b").ok());
+  const auto lasting = MustOpenSequencer(options_);
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (!absl::IsNotFound(lasting->Get("b").status())) {
+    ASSERT_LT(absl::Now(), deadline) << "the servers do not forget it";
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_EQ(sequencer->Next("a").value(), 6);
+}
+
 }  // namespace
 }  // namespace locus

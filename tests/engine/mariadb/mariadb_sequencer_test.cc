@@ -175,5 +175,19 @@ TEST_F(MariadbSequencerTest, ServersClockThatJumpedAhead_ForgetsNoCounter) {
   EXPECT_EQ(sequencer->Next("a").value(), 1) << "forgotten by both";
 }
 
+// The server was 10 minutes behind its callers and is stepped to the right time. In the test the
+// row's time and the caller's clock go back instead.
+TEST_F(MariadbSequencerTest, ServersClockThatWasBehind_ForgetsNoCounterOnceItIsSet) {
+  fakes::ManualClock ahead(absl::Now() + absl::Minutes(10));
+  SequencerOptions with_ttl;
+  with_ttl.ttl = absl::Minutes(2);
+  auto sequencer = MariadbSequencer::Open(options_, with_ttl, ahead).value();
+  ASSERT_EQ(sequencer->NextBatch("a", 5)->last(), 5);
+  server_.Sql(absl::StrCat("UPDATE ", db_, ".sequence SET expire_time = expire_time - INTERVAL ",
+                           "10 MINUTE"));
+  ahead.Jump(-absl::Minutes(10));
+  EXPECT_EQ(sequencer->Next("a").value(), 6);
+}
+
 }  // namespace
 }  // namespace locus

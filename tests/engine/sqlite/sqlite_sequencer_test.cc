@@ -38,7 +38,16 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, SequencerContract,
                          ::testing::Values(SequencerEngine{
                              "sqlite", [] { return std::make_unique<SqliteUnderTest>(); }}));
 
-class SqliteSequencerTest : public SqliteTest {};
+class SqliteSequencerTest : public SqliteTest {
+ protected:
+  void Sql(const char* statement) {
+    sqlite3* db;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(db, statement, nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+};
 
 TEST_F(SqliteSequencerTest, MissingFile_IsCreatedOnlyWhenAsked) {
   absl::Status status = SqliteSequencer::Open(path_, {}, {}).status();
@@ -68,11 +77,7 @@ TEST_F(SqliteSequencerTest, OneFile_HoldsSegmentsAndSequences) {
 TEST_F(SqliteSequencerTest, NumberThatCannotBe_IsDataLoss) {
   auto sequencer = MustOpenSequencer(path_);
   ASSERT_TRUE(sequencer->Next("a").ok());
-  sqlite3* db;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(db, "UPDATE locus_sequence SET value = -5", nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(db);
+  Sql("UPDATE locus_sequence SET value = -5");
   absl::Status status = sequencer->Next("a").status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_NE(status.message().find("-5"), absl::string_view::npos);
@@ -107,6 +112,31 @@ TEST_F(SqliteSequencerTest, ForkedChild_IsRefused) {
   });
   EXPECT_EQ(child.Wait(), 0);
   EXPECT_EQ(sequencer->Next("a").value(), 2);
+}
+
+// The host's clock has passed the time at which the counter is forgotten, as it jumped ahead: the
+// time since boot has not.
+TEST_F(SqliteSequencerTest, ClockThatJumpedAhead_ForgetsNoCounterOfThisBoot) {
+  SequencerOptions options;
+  options.ttl = absl::Hours(1);
+  auto sequencer = MustOpenSequencer(path_, options);
+  ASSERT_EQ(sequencer->NextBatch("a", 10)->last(), 10);
+  constexpr char kJump[] = "UPDATE locus_sequence SET expires_at = 1";
+  Sql(kJump);
+  EXPECT_EQ(MustOpenSequencer(path_)->Get("a").value(), 10);
+  EXPECT_FALSE(sequencer->SetIfNotExists("a", 3).value());
+  Sql(kJump);
+  ASSERT_TRUE(sequencer->Next("new").ok()) << "sweeps forgotten ones";
+  EXPECT_EQ(sequencer->Next("a").value(), 11);
+  Sql(kJump);
+  Sql("UPDATE locus_sequence_boot SET expires_at = 1");
+  EXPECT_EQ(sequencer->Next("a").value(), 1) << "both have passed";
+  Sql(kJump);
+  Sql("UPDATE locus_sequence_boot SET boot = 'another'");
+  EXPECT_EQ(sequencer->Next("a").value(), 1) << "processes of another boot hold nothing";
+  Sql(kJump);
+  Sql("DELETE FROM locus_sequence_boot");
+  EXPECT_EQ(sequencer->Next("a").value(), 1) << "a row of an earlier version";
 }
 
 }  // namespace
