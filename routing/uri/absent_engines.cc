@@ -105,6 +105,10 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenRedisSequenceTypes(const 
                                                                           std::string_view) {
   return Absent(uri.text, "LOCUS_REDIS");
 }
+absl::StatusOr<std::optional<int64_t>> RedisValueUnderCeiling(const StoreUri& uri, std::string_view,
+                                                              const std::string&) {
+  return Absent(uri.text, "LOCUS_REDIS");
+}
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& uri, std::string_view,
                                                               const SequencerOptions&,
                                                               std::shared_ptr<Sequencer>) {

@@ -52,6 +52,10 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& ur
                                                               std::string_view password,
                                                               const SequencerOptions& options,
                                                               std::shared_ptr<Sequencer> ceiling);
+// The last number of a counter that Redis has under a ceiling; nullopt: none.
+absl::StatusOr<std::optional<int64_t>> RedisValueUnderCeiling(const StoreUri& uri,
+                                                              std::string_view password,
+                                                              const std::string& name);
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenRedisSequenceTypes(
     const StoreUri& uri, std::string_view password);
 

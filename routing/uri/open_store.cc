@@ -217,7 +217,14 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
   types->set_plain_value([uri = std::string(uri), password = kept.password](
                              const std::string& name) -> absl::StatusOr<int64_t> {
     LOCUS_ASSIGN_OR_RETURN(auto counters, OpenCounters(uri, {.password = password}));
-    return counters->Get(name);
+    absl::StatusOr<int64_t> value = counters->Get(name);
+    LOCUS_ASSIGN_OR_RETURN(const internal::StoreUri of, internal::StoreUri::Parse(uri));
+    const bool is_redis = of.engine == Engine::kRedis || of.engine == Engine::kRedisSentinel;
+    if (!is_redis || !absl::IsNotFound(value.status())) return value;
+    LOCUS_ASSIGN_OR_RETURN(const std::string_view asked, internal::Ask(password));
+    LOCUS_ASSIGN_OR_RETURN(const auto under, internal::RedisValueUnderCeiling(of, asked, name));
+    if (under) value = *under;
+    return value;
   });
   return types;
 }

@@ -3,6 +3,7 @@
 
 #include "routing/uri/engines.h"
 #include "routing/uri/opened.h"
+#include "src/engine/redis/ceiling_store.h"
 
 namespace locus::internal {
 namespace {
@@ -53,6 +54,15 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& ur
   }
   return As<std::unique_ptr<Sequencer>>(
       CeilingSequencer::Open(server, options, std::move(ceiling)));
+}
+
+absl::StatusOr<std::optional<int64_t>> RedisValueUnderCeiling(const StoreUri& uri,
+                                                              std::string_view password,
+                                                              const std::string& name) {
+  RedisOptions server;
+  Wiped wiped(server.password);
+  Fill(uri, password, server);
+  return redis::StoredUnderCeiling(server, name);
 }
 
 }  // namespace locus::internal

@@ -16,8 +16,12 @@ using ceiling::Block;
 using ceiling::Drawn;
 using ceiling::Word;
 
+namespace {
+constexpr char kUnderCeiling[] = "locus:ceiling:";
+}  // namespace
+
 CeilingStore::Name CeilingStore::NameOf(const std::string& name, size_t prefix_size) const {
-  return {absl::StrCat("locus:ceiling:", name), name.substr(prefix_size)};
+  return {absl::StrCat(kUnderCeiling, name), name.substr(prefix_size)};
 }
 
 absl::Status CeilingStore::Spoilt(const Name& name, const Reply& reply) const {
@@ -92,6 +96,22 @@ absl::StatusOr<bool> CeilingStore::PutBack(const Name& name, uint64_t seen, int6
   if (WordOf(reply) == "stored") return true;
   if (WordOf(reply) == "kept") return false;
   return Spoilt(name, reply);
+}
+
+absl::StatusOr<std::optional<int64_t>> StoredUnderCeiling(const RedisOptions& server,
+                                                          const std::string& name) {
+  static const auto& stored = *new Script(R"lua(
+local value = redis.call('HGET', KEYS[1], 'value')
+if value then return {'ok', value} end
+return {'none'}
+)lua");
+  LOCUS_ASSIGN_OR_RETURN(const auto client, Client::Open(server));
+  LOCUS_ASSIGN_OR_RETURN(const Reply reply,
+                         client->Run(stored, absl::StrCat(kUnderCeiling, name), {}));
+  if (WordOf(reply) == "none") return std::nullopt;
+  std::optional<int64_t> value = NumberIn(reply, 1);
+  if (!value) return sequencer_rules::NoNumber("redis", name, TextsOf(reply));
+  return value;
 }
 
 }  // namespace locus::redis

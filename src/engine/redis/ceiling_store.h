@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "locus/engine/redis.h"
@@ -52,6 +53,11 @@ class CeilingStore {
   const std::unique_ptr<Client> client_;
   const std::shared_ptr<Sequencer> durable_;
 };
+
+// The last number that Redis has for a counter of this name (prefix and key) under a ceiling, also
+// after a failover, when the ceiling alone counts; nullopt: none.
+absl::StatusOr<std::optional<int64_t>> StoredUnderCeiling(const RedisOptions& server,
+                                                          const std::string& name);
 
 }  // namespace locus::redis
 
