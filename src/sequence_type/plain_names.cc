@@ -19,7 +19,7 @@ absl::Status PlainNames::Check(const std::string& counter, Sequencer::NameLook l
   const std::string name = type.empty() ? counter : type + ":";
   LOCUS_RETURN_IF_ERROR(home_.Check("a sequencer"));
   if (look == Sequencer::NameLook::kBefore && Knows(name)) return absl::OkStatus();
-  const absl::StatusOr<std::string> found = TypeOf(counter);
+  const absl::StatusOr<std::string> found = TypeOf(counter, look);
   if (!found.ok()) {
     return absl::Status(
         found.status().code(),
@@ -34,18 +34,28 @@ absl::Status PlainNames::Check(const std::string& counter, Sequencer::NameLook l
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> PlainNames::TypeOf(const std::string& counter) {
-  const absl::StatusOr<std::shared_ptr<SequenceTypeStore>> types = Types();
+absl::StatusOr<std::string> PlainNames::TypeOf(const std::string& counter,
+                                               Sequencer::NameLook look) {
+  const absl::StatusOr<std::shared_ptr<SequenceTypeStore>> types = Types(look);
   if (absl::IsNotFound(types.status())) return std::string();
   LOCUS_RETURN_IF_ERROR(types.status());
   return TypeThatCounts(**types, counter);
 }
 
-absl::StatusOr<std::shared_ptr<SequenceTypeStore>> PlainNames::Types() {
-  MutexLock lock(mutex_);
-  if (types_ == nullptr) {
-    LOCUS_ASSIGN_OR_RETURN(types_, open_());
+absl::StatusOr<std::shared_ptr<SequenceTypeStore>> PlainNames::Types(Sequencer::NameLook look) {
+  const absl::Duration now = clock_.SinceBoot();
+  {
+    MutexLock lock(mutex_);
+    if (types_ != nullptr) return types_;
+    if (look == Sequencer::NameLook::kBefore && now < missing_until_) {
+      return absl::NotFoundError("the store had no table of types a moment ago");
+    }
   }
+  absl::StatusOr<std::shared_ptr<SequenceTypeStore>> opened = open_();
+  MutexLock lock(mutex_);
+  if (absl::IsNotFound(opened.status())) missing_until_ = now + kLooksEvery;
+  LOCUS_RETURN_IF_ERROR(opened.status());
+  if (types_ == nullptr) types_ = *std::move(opened);
   return types_;
 }
 

@@ -29,8 +29,8 @@ class PlainNames {
   // Names that are remembered. All are forgotten where there would be more.
   static constexpr size_t kMostNames = 16384;
 
-  // Called once it is needed, and again where it failed. NOT_FOUND: the store has no table of
-  // types.
+  // Called once it is needed, by several threads at the same time if they need it, and again where
+  // it failed. NOT_FOUND: the store has no table of types.
   using OpenTypes = std::function<absl::StatusOr<std::shared_ptr<SequenceTypeStore>>()>;
   explicit PlainNames(OpenTypes open, Clock& clock = Clock::System())
       : open_(std::move(open)), clock_(clock) {}
@@ -40,16 +40,19 @@ class PlainNames {
   absl::Status Check(const std::string& counter, Sequencer::NameLook look);
 
  private:
-  absl::StatusOr<std::string> TypeOf(const std::string& counter);
-  absl::StatusOr<std::shared_ptr<SequenceTypeStore>> Types();
+  absl::StatusOr<std::string> TypeOf(const std::string& counter, Sequencer::NameLook look);
+  absl::StatusOr<std::shared_ptr<SequenceTypeStore>> Types(Sequencer::NameLook look);
   bool Knows(const std::string& name);
   void Keep(const std::string& name);
 
   const OpenTypes open_;
   Clock& clock_;
   const ForkGuard home_;
-  Mutex mutex_;  // also while the store is opened, so that it is once
+  Mutex mutex_;  // not while the store is opened or asked: other names would wait for it
   std::shared_ptr<SequenceTypeStore> types_ ABSL_GUARDED_BY(mutex_);
+  // Until when the answer that there is no table of types counts for names in use; one of a counter
+  // that begins is looked at all the same, since it may begin at the same time as its type.
+  absl::Duration missing_until_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   std::unordered_map<std::string, absl::Duration> looked_at_ ABSL_GUARDED_BY(mutex_);
 };
 

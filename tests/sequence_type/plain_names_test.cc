@@ -55,6 +55,36 @@ TEST_F(PlainNamesTest, StoreWithoutTypes_CountsAnyName) {
   EXPECT_TRUE(absl::IsFailedPrecondition(names_.Check("invoices", Look::kBegun)));
 }
 
+TEST_F(PlainNamesTest, StoreWithoutTypes_IsOpenedOnceAMinuteForNamesInUse) {
+  away_ = absl::NotFoundError("no table of types");
+  for (int minute = 1; minute <= 3; ++minute) {
+    for (int i = 0; i < 300; ++i) {
+      ASSERT_TRUE(names_.Check(absl::StrCat("n", i), Look::kBefore).ok());
+    }
+    EXPECT_EQ(opened_, minute);
+    clock_.Advance(internal::PlainNames::kLooksEvery);
+  }
+}
+
+TEST(PlainNamesOpenTest, StoreThatDoesNotAnswer_KeepsNoOtherNameWaiting) {
+  std::atomic<int> opening = 0;
+  std::atomic<bool> answers = false;
+  internal::PlainNames names([&]() -> absl::StatusOr<std::shared_ptr<SequenceTypeStore>> {
+    if (++opening == 1) {
+      while (!answers) std::this_thread::yield();
+      return absl::UnavailableError("gone");
+    }
+    return std::make_shared<MemorySequenceTypeStore>();
+  });
+  absl::Status first;
+  std::thread waits([&] { first = names.Check("a", Look::kBefore); });
+  while (opening == 0) std::this_thread::yield();
+  EXPECT_TRUE(names.Check("b", Look::kBefore).ok());
+  answers = true;
+  waits.join();
+  EXPECT_TRUE(absl::IsUnavailable(first)) << first;
+}
+
 // What cannot be known is not taken for a name without a type.
 TEST_F(PlainNamesTest, StoreOfTypesThatCannotBeRead_CountsNothing) {
   for (const absl::Status& why :
