@@ -208,10 +208,11 @@ bool HasTime(const std::string& pattern) {
 
 absl::Status MayRepeat(const SequenceType& of, std::string_view option, const std::string& before,
                        const std::string& after, std::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat(
-      "sequence type ", of.name, ": with ", ToAbsl(option), " ", after, " instead of ", before,
-      " numbers may be written twice: ", ToAbsl(why),
-      "; create another type, or say that they may (Repeats::kAllowed, --may-repeat)"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("sequence type ", of.name, ": with ", ToAbsl(option), " ", after, " instead of ",
+                   before, " numbers may be written twice: ", ToAbsl(why),
+                   "; create another type, or confirm that they may (command: --may-repeat; C++: "
+                   "Repeats::kAllowed)"));
 }
 
 }  // namespace

@@ -92,8 +92,8 @@ absl::Status Unreadable(const SequenceTypeStore::Known& known) {
 // Of a rule that is created in the place of `dropped`.
 absl::Status CheckRevives(const SequenceTypeStore::Known& dropped, const SequenceType& type) {
   constexpr char kOr[] =
-      "; create another type, or say that numbers may be written twice (Repeats::kAllowed, "
-      "--may-repeat)";
+      "; create another type, or confirm that numbers may be written twice (command: --may-repeat; "
+      "C++: Repeats::kAllowed)";
   if (!dropped.is_readable()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "sequence type ", type.name, ", version ", dropped.type.version,
@@ -129,8 +129,8 @@ absl::StatusOr<std::string> TextAfter(const SequenceType& before, std::string_vi
   if (after.size() <= internal::kLongestTypeText) return after;
   return absl::FailedPreconditionError(absl::StrCat(
       "sequence type ", next.name, " has had ", earlier.size(),
-      " other patterns, of which no more can be stored; create another type, or say that numbers "
-      "may be written twice (Repeats::kAllowed, --may-repeat)"));
+      " other patterns, of which no more can be stored; create another type, or confirm that "
+      "numbers may be written twice (command: --may-repeat; C++: Repeats::kAllowed)"));
 }
 
 absl::StatusOr<uint64_t> NextVersion(std::string_view name, uint64_t version) {
@@ -221,10 +221,10 @@ absl::Status SequenceTypeStore::CheckNotCounted(const std::string& name) const {
   LOCUS_RETURN_IF_ERROR(value.status());
   return absl::FailedPreconditionError(absl::StrCat(
       "the counter ", name, " is in use without a rule and is at ", *value,
-      "; a type of that name has counters of its own, which begin anew: take another name, or say "
-      "that numbers may be written twice (Repeats::kAllowed, --may-repeat), and set the type's "
-      "counters above it (`locus seq set --type ",
-      name, "`)"));
+      "; a type of that name has counters of its own, which begin anew: take another name. If "
+      "numbers may be written twice, confirm it (command: --may-repeat; C++: Repeats::kAllowed), "
+      "then set the type's counters above ",
+      *value, " (command: locus seq set --type ", name, " --value N; C++: Sequencer::Set)"));
 }
 
 absl::StatusOr<std::optional<SequenceTypeStore::Stored>> SequenceTypeStore::LoadChecked(
