@@ -42,6 +42,9 @@ struct SegmentSequenceEvent {
   std::string key = {};        // of the counter
   SequenceBlock numbers = {};  // of kTaken and kReturned
   absl::Status status = {};    // OK unless kStoreFailed
+  // Of kTaken: they are the counter's first numbers. It is new, was forgotten, or its store was
+  // lost. False for a counter that wraps, which gives these again and again.
+  bool begun = false;
 };
 
 // "taken", "returned", "store_failed".

@@ -126,7 +126,8 @@ class Sequencer {
 
   // Returns the numbers of `batch` after its first `used`, so that the next call continues with
   // them. False: the counter was written after that batch, or the whole batch is its first and
-  // `start` is below `step` (the engine stores no number below 0); the numbers are skipped.
+  // `start` is below `step` (the engine stores no number below 0); the numbers are skipped. SQLite
+  // and MariaDB forget a counter whose first numbers are all returned.
   // Whatever the result, the caller must not use them any more.
   absl::StatusOr<bool> Return(std::string_view key, const SequenceBatch& batch, int64_t used);
 

@@ -10,8 +10,9 @@
 
 namespace locus::internal {
 
-// Whether a store has a counter, also one that was forgotten and not removed yet; nullopt: its
-// engine does not say. NOT_FOUND: its file or tables are missing. Otherwise errors of the engine.
+// Whether a store has a counter of which numbers were given out, also one that was forgotten and
+// not removed yet; nullopt: its engine does not say. NOT_FOUND: its file or tables are missing.
+// Otherwise errors of the engine.
 absl::StatusOr<std::optional<bool>> HasCounters(const StoreUri& uri, const AskPassword& ask);
 
 }  // namespace locus::internal

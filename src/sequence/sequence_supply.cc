@@ -150,7 +150,10 @@ absl::Duration SequenceSupply::Load() {
   if (count > 0) {
     absl::StatusOr<SequenceBatch> batch = Draw(count);
     if (batch.ok()) {
-      Report(SegmentSequenceEvent::Kind::kTaken, {batch->first, batch->step, batch->count});
+      const bool begun = !Wraps(sequencer_->options()) &&
+                         batch->first == sequencer_rules::FirstNumber(sequencer_->options());
+      Report(SegmentSequenceEvent::Kind::kTaken, {batch->first, batch->step, batch->count}, {},
+             begun);
     } else if (!absl::IsOutOfRange(batch.status())) {
       Report(SegmentSequenceEvent::Kind::kStoreFailed, {}, batch.status());
     }
@@ -184,7 +187,8 @@ absl::StatusOr<SequenceBatch> SequenceSupply::Draw(int64_t count) {
   }
   if (repeats_ || batch->first > last) return batch;
   went_back_ = true;
-  // Whoever looks at the counter sees where it was. Where that fails, it is above without a Set.
+  // The counter shows where it was, and one that was lost is unknown again. Where that fails, it is
+  // above without a Set.
   const absl::StatusOr<bool> returned = sequencer_->Return(key_, *batch, 0);
   refused_ = returned.ok() && *returned ? 0 : batch->last();
   return WentBack(std::max<int64_t>(0, batch->first - step_));
@@ -320,8 +324,8 @@ absl::StatusOr<int64_t> SequenceSupply::Close(const std::function<void()>& befor
 }
 
 void SequenceSupply::Report(SegmentSequenceEvent::Kind kind, const SequenceBlock& numbers,
-                            const absl::Status& status) const {
-  if (options_.on_event) options_.on_event({kind, key_, numbers, status});
+                            const absl::Status& status, bool begun) const {
+  if (options_.on_event) options_.on_event({kind, key_, numbers, status, begun});
 }
 
 SegmentSequenceStats SequenceSupply::Stats() const {

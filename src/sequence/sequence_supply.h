@@ -99,7 +99,7 @@ class SequenceSupply {
   void InstallNext(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Report(SegmentSequenceEvent::Kind kind, const SequenceBlock& numbers,
-              const absl::Status& status = {}) const;
+              const absl::Status& status = {}, bool begun = false) const;
   // Numbers of the cursor that were handed out.
   uint64_t Used() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return cursor_.used() - given_up_; }
   double SecondsInUse(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -73,11 +73,19 @@ class Rules(Alerts):
         service = self.serve(uri)
         before = service.metrics()
         self.assertEqual(value(before, "locus_sequence_store_was_empty"), 0)
+        self.assertEqual(service.ask("GET", "/v1/sequences/orders/next")[0], 200)
+        database = sqlite3.connect(f"{self.directory}/numbers.db")
+        database.execute("DELETE FROM locus_sequence")
+        database.commit()
+        database.close()
+        wait("the service notices the loss", lambda: service.ask(
+            "GET", "/v1/sequences/orders/next?n=100")[0] == 412)
         service.kill()
-        for name in os.listdir(self.directory):
-            if name.startswith("numbers.db"):
-                os.remove(os.path.join(self.directory, name))
         service.start()
+        empty = service.metrics()
+        self.assertEqual(value(empty, "locus_sequence_store_was_empty"), 1)
+        self.assertEqual(value(empty, "locus_sequence_counters_begun_total"), 0)
+        self.assertNotIn("LocusSequenceStoreEmpty", fired(before, empty))
         self.assertEqual(service.ask("GET", "/v1/sequences/orders/next")[0], 200)
         self.fires("LocusSequenceStoreEmpty", before, service.metrics())
 

@@ -81,7 +81,9 @@ TEST(LocusdIdsTest, ServiceOnOneFile_OffersAllAndNothingTwiceOverRestarts) {
     EXPECT_EQ(ids.Metric("locus_order_ids_most_lead_seconds"), "1024");
     EXPECT_EQ(ids.Metric("locus_order_ids_lead_used_up_total"), "0");
     EXPECT_EQ(ids.Metric("locus_sequence_store_was_empty"), life == 0 ? "1" : "0");
+    EXPECT_EQ(ids.Metric("locus_sequence_counters_begun_total"), life == 0 ? "1" : "0");
     EXPECT_TRUE(ids.Logs("sequences: their store has no counter yet"));
+    EXPECT_TRUE(ids.Logs("sequence a begins at 1"));
     EXPECT_GT(std::stod(ids.Metric("locus_order_ids_time_left_seconds")), 200 * 365 * 86400.);
     life == 0 ? ids.process().KillHard() : ids.process().Stop();
   }

@@ -244,6 +244,24 @@ TEST_F(SegmentSequenceTest, StoreRefuses_CallersHearFailedPreconditionUntilItIsR
   }
 }
 
+TEST_F(SegmentSequenceTest, FirstNumbersOfACounter_AreReportedAsItsBeginning) {
+  SequencerOptions from;
+  from.start = 1000;
+  Begin(from);
+  std::vector<bool> begun;
+  options_.on_event = [&begun](const SegmentSequenceEvent& event) { begun.push_back(event.begun); };
+  EXPECT_EQ(Take(*Make("new")), 1000);
+  ASSERT_FALSE(begun.empty());
+  EXPECT_TRUE(begun.front());
+  begun.clear();
+  ASSERT_TRUE(keys_->Set("known", 5000).ok());
+  auto known = Make("known");
+  Take(*known, 500);
+  ASSERT_TRUE(known->Close().ok());
+  EXPECT_GT(begun.size(), 1u);
+  EXPECT_EQ(std::count(begun.begin(), begun.end(), true), 0);
+}
+
 // As after an emptied or restored store.
 TEST_F(SegmentSequenceTest, CounterThatWentBack_IsRefusedUntilItIsSetAboveWhatWasTaken) {
   auto sequence = Make();

@@ -77,7 +77,16 @@ TEST_F(MysqlPlainCountersTest, StoreKnowsWhetherItHasCounters) {
   ASSERT_TRUE(
       MariadbSegmentStore::Open(options_).value()->Create(SpaceName(), {}, absl::Now()).ok());
   EXPECT_EQ(internal::HasCounters(uri, Password).value(), false) << "sections are no counters";
-  ASSERT_TRUE(PlainOf("numbers")->Next("Orders").ok());
+  const auto plain = PlainOf("numbers");
+  ASSERT_TRUE(plain->Set("Zero", 0).ok());
+  EXPECT_EQ(internal::HasCounters(uri, Password).value(), false) << "no number was given out";
+  SequencerUriOptions from{.password = Password};
+  from.sequencer.start = 1000;
+  const auto high = OpenSequencer(UriOf("numbers"), from).value();
+  ASSERT_EQ(high->Return("High", high->NextBatch("High", 10).value(), 0).value(), true);
+  EXPECT_TRUE(absl::IsNotFound(high->Get("High").status()));
+  EXPECT_EQ(internal::HasCounters(uri, Password).value(), false) << "all were returned";
+  EXPECT_EQ(high->Next("High").value(), 1000);
   EXPECT_EQ(internal::HasCounters(uri, Password).value(), true);
 }
 

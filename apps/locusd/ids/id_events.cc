@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/ids/id_events.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -78,7 +79,17 @@ std::function<void(const GeneratorEvent&)> OrderEvents(const OnIdServiceEvent& t
 std::function<void(const SegmentSequenceEvent&)> SequenceEvents(const OnIdServiceEvent& tell) {
   if (!tell) return nullptr;
   auto failures = std::make_shared<Seldom>();
-  return [tell, failures](const SegmentSequenceEvent& event) {
+  auto begun = std::make_shared<Seldom>();
+  auto unnamed = std::make_shared<std::atomic<uint64_t>>(0);  // counters begun since the last line
+  return [tell, failures, begun, unnamed](const SegmentSequenceEvent& event) {
+    if (event.begun) {
+      ++*unnamed;
+      if (!begun->IsDue()) return;
+      const uint64_t others = unnamed->exchange(0) - 1;
+      tell(
+          {Level::kInfo, absl::StrCat("sequence ", event.key, " begins at ", event.numbers.first),
+           others == 0 ? "" : absl::StrCat("so did ", others, " others since the last such line")});
+    }
     if (event.kind != SegmentSequenceEvent::Kind::kStoreFailed || !failures->IsDue()) return;
     tell({Level::kWarn, absl::StrCat("sequence ", event.key, ": the store failed"),
           TextOf(event.status)});

@@ -18,8 +18,8 @@ std::string IdMetrics(const IdParts& parts, const std::optional<SpaceOptions>& s
                       uint64_t lead_used_up);
 
 // `has_counters`: whether the store of sequences had a counter when it was opened; nullopt: there
-// is none, or it does not say.
-std::string SequenceStoreMetrics(std::optional<bool> has_counters);
+// is none, or it does not say. `begun`: counters of which this process took the first numbers.
+std::string SequenceStoreMetrics(std::optional<bool> has_counters, uint64_t begun);
 
 }  // namespace locus::locusd
 

@@ -216,7 +216,9 @@ class IdService::Rep {
       space = space_;
       has_counters = has_counters_;
     }
-    return IdMetrics(*parts(), space, *lead_used_up_) + SequenceStoreMetrics(has_counters);
+    std::string text = IdMetrics(*parts(), space, *lead_used_up_);
+    if (settings_.sequences) text += SequenceStoreMetrics(has_counters, *counters_begun_);
+    return text;
   }
 
   void Release() {
@@ -262,9 +264,14 @@ class IdService::Rep {
 
   absl::StatusOr<std::shared_ptr<SequenceSet>> Sequences() {
     const SequenceSettings& from = *settings_.sequences;
-    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<SequenceSet> opened,
-                           OpenSequences(from, settings_.waiting, SequenceEvents(options_.on_event),
-                                         RuleEvents(options_.on_event)));
+    auto on_event = [count = counters_begun_,
+                     log = SequenceEvents(options_.on_event)](const SegmentSequenceEvent& event) {
+      *count += event.begun;
+      if (log) log(event);
+    };
+    LOCUS_ASSIGN_OR_RETURN(
+        std::shared_ptr<SequenceSet> opened,
+        OpenSequences(from, settings_.waiting, on_event, RuleEvents(options_.on_event)));
     LOCUS_ASSIGN_OR_RETURN(const std::optional<bool> has_counters, HasCounters(from));
     {
       MutexLock lock(mutex_);
@@ -273,9 +280,11 @@ class IdService::Rep {
     if (has_counters.value_or(true)) return opened;
     Tell(IdServiceEvent::Level::kWarn,
          absl::StrCat("sequences: their store has no counter yet: ", from.place.uri),
-         "each begins at its first number. If another store was here before, which was lost, "
-         "numbers repeat: stop this service, put the store back or set each counter to its last "
-         "number or above (locus seq set --store URI --key K --value N), and start it again");
+         "each begins at its first number, which is right at the first start only. Was a store "
+         "lost? Then numbers repeat: stop this service, and put the store back. If it is gone: "
+         "create the types that there were (locus seq type create), then set each of their "
+         "counters (locus seq set --type T --key K --value N) and each counter without a type "
+         "(locus seq set --key K --value N) to its last number or above; then start it again");
     return opened;
   }
 
@@ -399,6 +408,9 @@ class IdService::Rep {
   std::optional<bool> has_counters_ ABSL_GUARDED_BY(mutex_);  // the store of sequences, when opened
   // A count, which publishes nothing else; the generator's callback holds it.
   const std::shared_ptr<std::atomic<uint64_t>> lead_used_up_ =
+      std::make_shared<std::atomic<uint64_t>>(0);
+  // Likewise, of the callback of sequences.
+  const std::shared_ptr<std::atomic<uint64_t>> counters_begun_ =
       std::make_shared<std::atomic<uint64_t>>(0);
   std::vector<std::thread> threads_;
 };

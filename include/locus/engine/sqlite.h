@@ -58,8 +58,8 @@ class SqliteSequencer : public Sequencer {
       const std::string& path, const SqliteSegmentStore::Options& options,
       const SequencerOptions& sequencer_options);
 
-  // Whether the file has a counter, also one that was forgotten and not removed yet. NOT_FOUND:
-  // there is no file.
+  // Whether the file has a counter of which numbers were given out, also one that was forgotten and
+  // not removed yet. NOT_FOUND: there is no file.
   static absl::StatusOr<bool> HasCounters(const std::string& path);
 
  protected:

@@ -23,6 +23,9 @@ using mariadb::Pool;
 
 constexpr char kType[] = "'sequencer'";
 constexpr char kNow[] = "UTC_TIMESTAMP(6)";
+// The expire_time of a counter whose numbers were all returned: it is forgotten. Its row stays, as
+// accounts need no right to delete.
+constexpr char kUnused[] = "TIMESTAMP'1970-01-01 00:00:00'";
 
 constexpr uint64_t kRemovedAtOnce = 100;
 constexpr uint64_t kTakesBetweenRemovals = 256;
@@ -130,9 +133,10 @@ class Numbers final : public MariadbSequencer {
                                int64_t value) override {
     std::string statement = absl::StrCat(
         "UPDATE `sequence` SET sequence_no = ", value,
-        ", version_number = version_number + 1, update_time = ", kNow, ", expire_time = ", Expiry(),
-        WhereKey(name), " AND sequence_no = ", taken.last, " AND version_number = ", taken.version,
-        " AND ", Live());
+        ", version_number = version_number + 1, update_time = ", kNow, ", expire_time = ",
+        value == sequencer_rules::LastOfFirst(0, options()) ? kUnused : Expiry(), WhereKey(name),
+        " AND sequence_no = ", taken.last, " AND version_number = ", taken.version, " AND ",
+        Live());
     bool put_back = false;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(statement));
@@ -252,7 +256,9 @@ absl::StatusOr<bool> MariadbSequencer::HasCounters(const MariadbOptions& options
     LOCUS_ASSIGN_OR_RETURN(
         const auto results,
         connection.RunCurrent(
-            absl::StrCat("SELECT 1 FROM `sequence` WHERE type_id = ", kType, " LIMIT 1"),
+            absl::StrCat("SELECT 1 FROM `sequence` WHERE type_id = ", kType,
+                         " AND sequence_no > 0 AND (expire_time IS NULL OR expire_time > ", kUnused,
+                         ") LIMIT 1"),
             {mariadb::AtMostOneRow(1)}));
     found = !results[0].rows.empty();
     return absl::OkStatus();

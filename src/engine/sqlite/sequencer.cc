@@ -154,7 +154,13 @@ class FileSequencer final : public SqliteSequencer {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
       put_back = row && row->live && row->value == taken.last &&
                  row->version == static_cast<int64_t>(taken.version);
-      return put_back ? Write(name, row, value).status() : absl::OkStatus();
+      if (!put_back) return absl::OkStatus();
+      if (value != sequencer_rules::LastOfFirst(0, options())) {
+        return Write(name, row, value).status();
+      }
+      LOCUS_ASSIGN_OR_RETURN(
+          auto remove, file_->connection().Prepare("DELETE FROM locus_sequence WHERE name = ?"));
+      return remove->BindBlob(name).Run();
     };
     LOCUS_RETURN_IF_ERROR(InWrite(put));
     return put_back;
@@ -261,7 +267,7 @@ absl::StatusOr<bool> SqliteSequencer::HasCounters(const std::string& path) {
                          sqlite::Connection::Open(path, /*create=*/false, kBusyTimeout));
   // The table is made when counters are first opened.
   for (const char* sql : {"SELECT 1 FROM sqlite_master WHERE name = 'locus_sequence'",
-                          "SELECT 1 FROM locus_sequence LIMIT 1"}) {
+                          "SELECT 1 FROM locus_sequence WHERE value > 0 LIMIT 1"}) {
     LOCUS_ASSIGN_OR_RETURN(const auto query, connection->Prepare(sql));
     LOCUS_ASSIGN_OR_RETURN(const bool found, query->Step());
     if (!found) return false;
