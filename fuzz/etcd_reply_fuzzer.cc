@@ -102,9 +102,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
       locus::etcd::ServerClock::ParseDate(text);
       break;
     case 'n': {
-      const locus::PublicationNote note = locus::internal::ParseNoteText(text);
-      Require(note.Check().ok());
-      Require(locus::internal::ParseNoteText(locus::internal::NoteText(note)) == note);
+      constexpr std::string_view kOf = "1795165200000 5";
+      const locus::PublicationNote note = locus::internal::ParseNoteText(text, kOf);
+      const std::string written = locus::internal::NoteText(note, kOf);
+      Require(locus::internal::ParseNoteText(written, kOf) == note);
+      Require(locus::internal::ParseNoteText(written, "1795165200001 5") ==
+              locus::PublicationNote());
       break;
     }
     case 'v':

@@ -96,14 +96,10 @@ absl::Status KeepSpoiled(const std::string& path) {
 absl::Status PutInForce(const Files& files, const RoutingTable& table, const PublicationNote& note,
                         const FileFacts* like, const FileLock& lock) {
   TableFile file{table.ToJson(), {}};
-  LOCUS_RETURN_IF_ERROR(files.kept.KeepNote(table.epoch(), note, like, lock));
-  absl::Status replaced =
-      ReplaceTableFile(files.table, files.table + ".publishing", file.document, like, 0, lock);
-  if (!replaced.ok()) {
-    // The next publication of this epoch may be somebody else's, who gives no note.
-    files.kept.KeepNote(table.epoch(), {}, nullptr, lock).IgnoreError();
-    return replaced;
-  }
+  LOCUS_RETURN_IF_ERROR(files.kept.KeepNote(table.epoch(), file.document, note, like, lock));
+  // The note stays where this fails: the table may be in force nevertheless.
+  LOCUS_RETURN_IF_ERROR(
+      ReplaceTableFile(files.table, files.table + ".publishing", file.document, like, 0, lock));
   LOCUS_ASSIGN_OR_RETURN(file.facts, LookAtTableFile(files.table));
   absl::Status kept = files.kept.Keep(table.epoch(), file, lock);
   if (kept.ok()) return kept;
@@ -147,7 +143,7 @@ absl::StatusOr<std::vector<PublishedEpoch>> Published(const Files& files, size_t
   if (!in_force.ok() || !in_force->has_value()) return all;
   const Newest& newest = **in_force;
   PublishedEpoch also = {newest.table.epoch(), absl::FromUnixNanos(newest.file.facts.modified_ns),
-                         files.kept.NoteOf(newest.table.epoch())};
+                         files.kept.NoteOf(newest.table.epoch(), newest.file.document)};
   auto at = std::find_if(all.begin(), all.end(),
                          [&](const PublishedEpoch& each) { return each.epoch <= also.epoch; });
   if (at == all.end() || at->epoch != also.epoch) all.insert(at, also);

@@ -19,9 +19,6 @@
 #include "src/base/random_word.h"
 #include "src/base/text.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 namespace locus {
 
 using internal::AbsolutePath;
@@ -38,6 +35,7 @@ using internal::Quoted;
 using internal::RandomWord;
 using internal::ReadTableFile;
 using internal::TableFile;
+using internal::VersionOf;
 using internal::WaitForWriter;
 using internal::WriterSigns;
 
@@ -46,12 +44,6 @@ namespace {
 using std::chrono::nanoseconds;
 using Steady = std::chrono::steady_clock;
 using TimePoint = TableSource::TimePoint;
-
-std::string VersionOf(const std::string& document) {
-  XXH128_hash_t hash = XXH3_128bits(document.data(), document.size());
-  return absl::StrCat(document.size(), "-", absl::Hex(hash.high64, absl::kZeroPad16),
-                      absl::Hex(hash.low64, absl::kZeroPad16));
-}
 
 // How long ago the file changed, by this host's clock; 0 if its time lies in the future.
 nanoseconds AgeOf(const FileFacts& file) {

@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<PublishedEpoch>> KeptEpochs::List(size_t most) const 
     absl::StatusOr<FileFacts> file = LookAtTableFile(PathOf(epoch));
     if (absl::IsNotFound(file.status())) continue;  // pruned meanwhile
     LOCUS_RETURN_IF_ERROR(file.status());
-    kept.push_back({epoch, absl::FromUnixNanos(file->modified_ns), NoteOf(epoch)});
+    kept.push_back({epoch, absl::FromUnixNanos(file->modified_ns), NoteOf(epoch, std::nullopt)});
   }
   return kept;
 }
@@ -133,13 +133,20 @@ absl::Status KeptEpochs::MakeDirectory() const {
   return FailedFileCall(errno, "create", directory_);
 }
 
-PublicationNote KeptEpochs::NoteOf(uint64_t epoch) const {
-  const absl::StatusOr<TableFile> file = ReadTableFile(NotePathOf(epoch));
-  return file.ok() ? ParseNoteText(file->document) : PublicationNote();
+PublicationNote KeptEpochs::NoteOf(uint64_t epoch, std::optional<std::string> document) const {
+  const absl::StatusOr<TableFile> note = ReadTableFile(NotePathOf(epoch));
+  if (!note.ok()) return {};
+  if (!document) {
+    absl::StatusOr<TableFile> table = ReadTableFile(PathOf(epoch));
+    if (!table.ok()) return {};
+    document = std::move(table->document);
+  }
+  return ParseNoteText(note->document, VersionOf(*document));
 }
 
-absl::Status KeptEpochs::KeepNote(uint64_t epoch, const PublicationNote& note,
-                                  const FileFacts* like, const FileLock& lock) const {
+absl::Status KeptEpochs::KeepNote(uint64_t epoch, std::string_view document,
+                                  const PublicationNote& note, const FileFacts* like,
+                                  const FileLock& lock) const {
   const std::string path = NotePathOf(epoch);
   if (note == PublicationNote()) {
     LOCUS_RETURN_IF_ERROR(lock.CheckHeld());
@@ -147,8 +154,8 @@ absl::Status KeptEpochs::KeepNote(uint64_t epoch, const PublicationNote& note,
     return FailedFileCall(errno, "remove", path);
   }
   LOCUS_RETURN_IF_ERROR(MakeDirectory());
-  return ReplaceTableFile(path, absl::StrCat(directory_, "/.noting"), NoteText(note), like, 0,
-                          lock);
+  return ReplaceTableFile(path, absl::StrCat(directory_, "/.noting"),
+                          NoteText(note, VersionOf(document)), like, 0, lock);
 }
 
 absl::Status KeptEpochs::Keep(uint64_t epoch, const TableFile& file, const FileLock& lock) const {

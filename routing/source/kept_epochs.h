@@ -3,6 +3,7 @@
 #define LOCUS_ROUTING_SOURCE_KEPT_EPOCHS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,13 +35,14 @@ class KeptEpochs {
   absl::StatusOr<std::vector<PublishedEpoch>> List(size_t most) const;
   // NOT_FOUND; DATA_LOSS: what is there is not this table.
   absl::StatusOr<RoutingTable> Read(uint64_t epoch) const;
-  // Of the table of this epoch; empty where none is kept, or where it cannot be read.
-  PublicationNote NoteOf(uint64_t epoch) const;
-  // Keeps `note`, with permissions as `like` has them, or takes away what is there of this epoch
-  // if it is empty. Before the table is put in force: a process that is killed between the two
-  // leaves the note of an epoch that the next publication takes.
-  absl::Status KeepNote(uint64_t epoch, const PublicationNote& note, const FileFacts* like,
-                        const FileLock& lock) const;
+  // The note of the table of this epoch, `document`, or else the one that is kept. Empty: there is
+  // no note, it is of another document, or it cannot be read.
+  PublicationNote NoteOf(uint64_t epoch, std::optional<std::string> document) const;
+  // Keeps the note of `document`, with permissions as `like` has them; an empty one removes that of
+  // this epoch. Comes before the table is put in force: a process that is killed between the two
+  // leaves a note, which names the document that it is of.
+  absl::Status KeepNote(uint64_t epoch, std::string_view document, const PublicationNote& note,
+                        const FileFacts* like, const FileLock& lock) const;
   // Keeps the table of this epoch, unless it is kept already.
   absl::Status Keep(uint64_t epoch, const TableFile& file, const FileLock& lock) const;
   // Removes all but the newest kMost.

@@ -9,12 +9,19 @@
 
 namespace locus::internal {
 
-// A note as files and etcd keep it: the author and the reason, a line each.
-std::string NoteText(const PublicationNote& note);
-PublicationNote ParseNoteText(std::string_view text);
+// A note as files and etcd keep it: the author, the reason and the publication that it is of, a
+// line each. A note may be left without its table, and the epoch may then be published by an
+// earlier version, which knows no notes.
+std::string NoteText(const PublicationNote& note, std::string_view of);
+// Empty if the note is of another publication.
+PublicationNote ParseNoteText(std::string_view text, std::string_view of);
 
 // The note of these texts. One that PublicationNote::Check would refuse is cut and escaped.
 PublicationNote SafeNote(std::string_view author, std::string_view reason);
+
+// The note that the place keeps of `epoch`, which is one of its newest two. Empty: there is none,
+// or the place does not answer.
+PublicationNote KeptNote(TablePublisher& publisher, uint64_t epoch);
 
 }  // namespace locus::internal
 

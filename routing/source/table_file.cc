@@ -14,6 +14,9 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace locus::internal {
 namespace {
 
@@ -84,6 +87,12 @@ absl::StatusOr<TableFile> ReadTableFile(const std::string& path) {
               file.document.size() == named.size;
   if (same) return file;
   return absl::AbortedError(Quoted(path) + " changes while it is read");
+}
+
+std::string VersionOf(std::string_view document) {
+  const XXH128_hash_t hash = XXH3_128bits(document.data(), document.size());
+  return absl::StrCat(document.size(), "-", absl::Hex(hash.high64, absl::kZeroPad16),
+                      absl::Hex(hash.low64, absl::kZeroPad16));
 }
 
 absl::StatusOr<std::string> AbsolutePath(const std::string& path) {

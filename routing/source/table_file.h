@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 
@@ -33,6 +34,9 @@ absl::StatusOr<FileFacts> LookAtTableFile(const std::string& path);
 // A regular file of at most TableSource::kMaxDocumentBytes that did not change while it was read.
 // ABORTED: it did. NOT_FOUND; FAILED_PRECONDITION: no regular file, too long, not readable.
 absl::StatusOr<TableFile> ReadTableFile(const std::string& path);
+
+// Length and digest of a document: equal for equal documents only. Stored, so it stays as it is.
+std::string VersionOf(std::string_view document);
 
 // The path from the root. INVALID_ARGUMENT: it is empty, or has a zero byte.
 absl::StatusOr<std::string> AbsolutePath(const std::string& path);

@@ -39,12 +39,7 @@ absl::Status CheckNonEmptyText(std::string_view text, size_t max_bytes, std::str
 
 // A password may contain any character, also '/', so an '@' anywhere may be the end of one.
 bool MayHoldCredentials(std::string_view endpoint) {
-  if (endpoint.find('@') != std::string_view::npos) return true;
-  std::string lower = absl::AsciiStrToLower(ToAbsl(endpoint));
-  for (std::string_view option : {"password=", "passwd=", "pwd="}) {
-    if (lower.find(option) != std::string::npos) return true;
-  }
-  return false;
+  return endpoint.find('@') != std::string_view::npos || HasPasswordOption(endpoint);
 }
 
 absl::Status CheckTableId(std::string_view table_id) {
@@ -195,6 +190,14 @@ absl::Status CheckMoves(const std::vector<VnodeMove>& moves, const ShardIds& kno
 }
 
 }  // namespace
+
+bool HasPasswordOption(std::string_view text) {
+  const std::string lower = absl::AsciiStrToLower(ToAbsl(text));
+  for (std::string_view option : {"password=", "passwd=", "pwd="}) {
+    if (lower.find(option) != std::string::npos) return true;
+  }
+  return false;
+}
 
 absl::Status CheckTable(uint64_t epoch, std::string_view table_id, const std::vector<Shard>& shards,
                         const std::vector<VnodeRange>& ranges,

@@ -26,6 +26,9 @@ class TextTotal {
 absl::Status CheckTable(uint64_t epoch, std::string_view table_id, const std::vector<Shard>& shards,
                         const std::vector<VnodeRange>& ranges, const std::vector<VnodeMove>& moves);
 
+// Whether a URI or its like has an option that is a password: "password=", in any case.
+bool HasPasswordOption(std::string_view text);
+
 // The shard id of each vnode's owner, by the ceiling map. `ranges` must be valid.
 std::vector<uint32_t> OwnerOfEachVnode(const std::vector<VnodeRange>& ranges);
 

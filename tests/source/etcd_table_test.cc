@@ -202,11 +202,22 @@ TEST_F(EtcdTableTest, HistoryThatCannotBe_IsDataLoss) {
 
 TEST_F(EtcdTableTest, NoteOfAnotherProgram_IsMadeSafeToShow) {
   MustPublish(*publisher_, TableOfEpoch(1), 0);
-  PutRaw(options_, keys_.Note(1), "\x1B[2Jolga");
+  PutRaw(options_, keys_.Published(1), "1795165200000 5");
+  PutRaw(options_, keys_.Note(1), "\x1B[2Jolga\n\n1795165200000 5\n");
   EXPECT_EQ(publisher_->History(1).value()[0].note, (PublicationNote{"\\x1b[2Jolga", ""}));
   // A note of an epoch that was deleted says nothing of the table that takes its number.
   PutRaw(options_, keys_.Note(2), "mallory\n");
   MustPublish(*publisher_, TableOfEpoch(2), 1);
+  EXPECT_EQ(publisher_->History(1).value()[0].note, PublicationNote());
+}
+
+// An epoch whose keys were deleted may be published again by an earlier version, which knows no
+// notes.
+TEST_F(EtcdTableTest, NoteOfAnotherPublication_IsNotShown) {
+  MustPublish(*publisher_, TableOfEpoch(1), 0);
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(2), 1, {}, {"mallory", "why"}).ok());
+  ASSERT_EQ(publisher_->History(1).value()[0].note, (PublicationNote{"mallory", "why"}));
+  PutRaw(options_, keys_.Published(2), "1795165200000 5");
   EXPECT_EQ(publisher_->History(1).value()[0].note, PublicationNote());
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/file_table.h"
+#include "routing/source/table_file.h"
 #include "src/base/file_lock.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/traced_child.h"
@@ -141,17 +143,53 @@ TEST_F(FileTablePublisherTest, Notes_AreSafeToShowAndGoWithTheirTables) {
     return absl::StrCat(path_, ".epochs/", absl::Dec(epoch, absl::kZeroPad20), ending);
   };
   ASSERT_TRUE(publisher_->Publish(Table(1), 0, {}, {"olga", "first"}).ok());
-  EXPECT_EQ(Read(name(1, ".note")), "olga\nfirst\n");
+  EXPECT_EQ(Read(name(1, ".note")),
+            absl::StrCat("olga\nfirst\n", internal::VersionOf(Table(1).ToJson()), "\n"));
   for (uint64_t epoch = 2; epoch <= 1000; ++epoch)
     Write(name(epoch, ".json"), Table(epoch).ToJson());
   Write(path_, Table(1000).ToJson());
-  Write(name(999, ".note"), "\x1B[2Jolga\r\nwhy");
-  Write(name(1001, ".note"), "mallory\n\n");  // of a publication that was cut short
+  Write(name(999, ".note"),
+        absl::StrCat("\x1B[2Jolga\r\nwhy\n", internal::VersionOf(Table(999).ToJson()), "\n"));
+  // Of a publication that was cut short.
+  Write(name(1001, ".note"),
+        absl::StrCat("mallory\n\n", internal::VersionOf(Table(1001).ToJson()), "\n"));
   ASSERT_TRUE(publisher_->Publish(Table(1001), 1000).ok());
   const auto history = publisher_->History(3).value();
   EXPECT_EQ(history[0].note, PublicationNote());
   EXPECT_EQ(history[2].note, (PublicationNote{"\\x1b[2Jolga\\x0d", "why"}));
   EXPECT_EQ(Read(name(1, ".note")), "") << "pruned with its table";
+}
+
+TEST_F(FileTablePublisherTest, NoteOfAnotherTable_IsNotShown) {
+  const std::string note = path_ + ".epochs/00000000000000000002.note";
+  ASSERT_TRUE(publisher_->Publish(Table(1), 0).ok());
+  TracedChild child([&] {
+    return At(path_)->Publish(Table(2), 1, {}, {"mallory", "why"}).ok() ? 0 : 1;
+  });
+  ASSERT_TRUE(child.RunUntil([&] { return fs::exists(note); }));
+  child.Kill();
+  ASSERT_EQ(Read(path_), Table(1).ToJson());
+  // As an earlier version publishes, which knows no notes, or cp.
+  Write(path_, Table(2, "olga").ToJson());
+  ASSERT_TRUE(fs::exists(note));
+  EXPECT_EQ(publisher_->History(1).value()[0].note, PublicationNote());
+  ASSERT_TRUE(publisher_->Publish(Table(3), 2).ok());
+  EXPECT_EQ(publisher_->History(2).value()[1].note, PublicationNote()) << "also once it is kept";
+}
+
+TEST_F(FileTablePublisherTest, DirectoryThatCannotBeSynced_KeepsTheNoteOfTheTableInForce) {
+  const PublicationNote note = {"olga", "why"};
+  ASSERT_TRUE(publisher_->Publish(Table(1), 0).ok());
+  TracedChild child([&] { return At(path_)->Publish(Table(2), 1, {}, note).ok() ? 0 : 1; });
+  ASSERT_TRUE(child.RunUntil([&] { return Read(path_) == Table(2).ToJson(); }));
+  // The directory cannot be opened any more.
+  const rlimit none = {0, 0};
+  ASSERT_EQ(prlimit(child.pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  EXPECT_EQ(child.Finish(), 1);
+  EXPECT_EQ(publisher_->History(1).value()[0].note, note);
+  ASSERT_TRUE(publisher_->Publish(Table(2), 1).ok()) << "repeated";
+  ASSERT_TRUE(publisher_->Publish(Table(3), 2).ok());
+  EXPECT_EQ(publisher_->History(2).value()[1].note, note);
 }
 
 TEST_F(FileTablePublisherTest, FilePutThereByHand_IsKeptBeforeItIsReplaced) {

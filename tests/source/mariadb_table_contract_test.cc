@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "locus/routing/engine/mariadb.h"
 #include "src/base/text.h"
 #include "tests/engine/mariadb/mariadb_server.h"
@@ -79,6 +80,23 @@ TEST(MariadbTableNoteTest, TablesWithoutColumnsOfNotes_TakeTablesUntilTheyAreAdd
       "USE locus_table_old;UPDATE routing_table SET author = CHAR(27, 91) "
       "WHERE epoch = 1");
   EXPECT_EQ(publisher->History(10).value()[1].note.author, "\\x1b[");
+}
+
+TEST(MariadbTableNoteTest, AccountThatMayNotAlter_LearnsThatPublicationsGoOnWithoutNotes) {
+  MariadbTableOptions options;
+  options.mariadb = SharedMariadb().OptionsFor("locus_table_no_alter");
+  ASSERT_TRUE(MariadbTablePublisher::CreateSchema(options).ok());
+  SharedMariadb().Sql(
+      "USE locus_table_no_alter;ALTER TABLE routing_table DROP COLUMN author, DROP COLUMN reason;"
+      "CREATE OR REPLACE USER no_alter@'%' IDENTIFIED BY 'secret';"
+      "GRANT CREATE, SELECT, INSERT ON locus_table_no_alter.* TO no_alter@'%'");
+  options.mariadb.user = "no_alter";
+  options.mariadb.password = "secret";
+  const absl::Status status = MariadbTablePublisher::CreateSchema(options);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::AllOf(::testing::HasSubstr("publications go on without"),
+                               ::testing::HasSubstr("needs ALTER")));
 }
 
 }  // namespace

@@ -135,7 +135,10 @@ TEST_P(TablePublisherContract, NoteThatPeopleCouldMisread_IsRefusedBeforeAnythin
   for (const std::string& bad : {longest + "x", std::string("a\nb"), std::string("a\0b", 3),
                                  std::string("\xE2\x80\xAE"
                                              "b"),
-                                 std::string("\xFF")}) {
+                                 std::string("\xE2\x80\x8C"
+                                             "alone"),
+                                 std::string("a\xE2\x80\x8C b"),
+                                 std::string("see redis://:pass@db1:6379"), std::string("\xFF")}) {
     for (const PublicationNote& note : {PublicationNote{bad, ""}, PublicationNote{"", bad}}) {
       const absl::Status status = publisher_->Publish(TableOfEpoch(1), 0, {}, note);
       EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
@@ -145,6 +148,17 @@ TEST_P(TablePublisherContract, NoteThatPeopleCouldMisread_IsRefusedBeforeAnythin
   EXPECT_TRUE(publisher_->History(10)->empty());
   ASSERT_TRUE(publisher_->Publish(TableOfEpoch(1), 0, {}, {longest, longest}).ok());
   EXPECT_EQ(publisher_->History(1).value()[0].note, (PublicationNote{longest, longest}));
+}
+
+TEST_P(TablePublisherContract, ReasonAsPhonesAndPersiansWriteIt_IsKept) {
+  // U+FE0F after a heart, U+200D between two people, U+200C within a word.
+  const PublicationNote note = {"olga",
+                                "\xE2\x9D\xA4\xEF\xB8\x8F "
+                                "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x9A\x80 "
+                                "\xD9\x85\xDB\x8C\xE2\x80\x8C\xD8\xAE\xD9\x88"};
+  const absl::Status status = publisher_->Publish(TableOfEpoch(1), 0, {}, note);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(publisher_->History(1).value()[0].note, note);
 }
 
 TEST_P(TablePublisherContract, RacingPublishers_OneWinsEachRound) {

@@ -42,6 +42,8 @@ class TracedChild {
     return RunUntil([&] { return --stops <= 0; });
   }
 
+  pid_t pid() const { return pid_; }
+
   void Kill() {
     if (!WIFSTOPPED(status_)) return;
     kill(pid_, SIGKILL);

@@ -46,9 +46,11 @@ class FileTableSource : public TableSource {
 };
 
 // Publishes to a file. The newest 1,000 tables, including the present one, are kept as
-// PATH.epochs/EPOCH.json, with 20 digits; EPOCH.note holds the publication's note, author and
-// reason on a line each. Routers read PATH only, and see either the old table or the new one. If
-// PATH is a symbolic link, all of this lies beside the file that it leads to.
+// PATH.epochs/EPOCH.json, with 20 digits; EPOCH.note holds the publication's note: author, reason,
+// and length and digest of the table that it is of, on a line each. A note of another table is not
+// shown. History reads each table that has a note. Routers read PATH only, and see either the old
+// table or the new one. If PATH is a symbolic link, all of this lies beside the file that it leads
+// to.
 //
 // A process killed at any point leaves the old table or the new one in PATH, durably, and a history
 // that contains it. Publishers exclude each other by a lock (flock) on PATH.lock and wait for it

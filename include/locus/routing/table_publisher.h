@@ -23,8 +23,9 @@ struct PublicationNote {
   std::string reason;
 
   static constexpr size_t kMostBytes = 512;  // of each text
-  // INVALID_ARGUMENT: a text is longer, is not UTF-8, or has a character that is a control
-  // character, is invisible or changes the direction.
+  // INVALID_ARGUMENT: a text is longer, is not UTF-8, has a URI with a password, or has a character
+  // that is a control character, is invisible or changes the direction. What joins the letters of a
+  // word or the parts of an emoji (U+200C, U+200D), or chooses its form (U+FE0E, U+FE0F), is taken.
   absl::Status Check() const;
   friend bool operator==(const PublicationNote&, const PublicationNote&) = default;
 };

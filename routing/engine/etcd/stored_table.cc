@@ -154,7 +154,7 @@ void AddNotes(const TableKeys& keys, const std::vector<KeyValue>& pairs,
   for (const KeyValue& pair : pairs) notes.emplace(pair.key, pair.value);
   for (KeptEpoch& kept : history) {
     const auto note = notes.find(keys.Note(kept.epoch));
-    if (note != notes.end()) kept.note = internal::ParseNoteText(note->second);
+    if (note != notes.end()) kept.note = internal::ParseNoteText(note->second, kept.Text());
   }
 }
 

@@ -61,7 +61,8 @@ struct KeptEpoch {
 absl::StatusOr<std::vector<KeptEpoch>> ReadHistory(const TableKeys& keys,
                                                    const std::vector<KeyValue>& pairs);
 
-// Gives each epoch of the history the note that is kept of it.
+// Gives each epoch of the history the note that is kept of it. A note names its line of the
+// history: an earlier version that publishes an epoch whose keys were deleted leaves another line.
 void AddNotes(const TableKeys& keys, const std::vector<KeyValue>& pairs,
               std::vector<KeptEpoch>& history);
 

@@ -154,7 +154,7 @@ class EtcdTablePublisher::Rep {
     if (kept.note == PublicationNote()) {
       txn.Delete(keys_.Note(kept.epoch), keys_.Note(kept.epoch + 1));
     } else {
-      txn.Put(keys_.Note(kept.epoch), internal::NoteText(kept.note));
+      txn.Put(keys_.Note(kept.epoch), internal::NoteText(kept.note, kept.Text()));
     }
     uint64_t first = etcd::FirstKept(history);
     if (first > history.front().epoch) {

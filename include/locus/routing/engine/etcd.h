@@ -21,6 +21,8 @@ namespace locus {
 //   <prefix>/<key>/epochs/<20 digits>     the document of each epoch that is kept
 //   <prefix>/<key>/published/<20 digits>  "<ms since 1970> <bytes>": when the epoch was published,
 //                                         and the length of its value
+//   <prefix>/<key>/notes/<20 digits>      its author, its reason and the value of published/, a
+//                                         line each; a note of another value is not shown
 //
 // Documents of more than 64 KiB are stored compressed: "zlib <length>\n", then a zlib stream.
 // 65,536 ranges over 4,096 shards in random order take 400 kB in this form.
