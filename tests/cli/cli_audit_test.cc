@@ -127,24 +127,31 @@ TEST_F(AuditTest, PublishedTables_AreRecordedWithAuthorReasonAndChange) {
   EXPECT_EQ(outcome.exit, 1) << "there is no table of audit yet";
   EXPECT_THAT(outcome.err, HasSubstr("the table was published, and that is not recorded"));
   EXPECT_THAT(outcome.out, HasSubstr("ok epoch=1"));
+  EXPECT_THAT(outcome.err, HasSubstr("| locus table publish URI --audit"));
   ASSERT_EQ(Audit({"create"}).exit, 0);
+  EXPECT_EQ(change({"publish", place, "--dry-run"}, document.dump()).exit, 0);
+  EXPECT_EQ(change({"publish", place}, document.dump()).exit, 0) << "repeated, it is recorded";
   document["epoch"] = 2;
   document["shards"][0]["weight"] = 7;
   EXPECT_EQ(change({"publish", place, "--dry-run"}, document.dump()).exit, 0);
   EXPECT_EQ(change({"publish", place, "--reason", "ticket 4711"}, document.dump()).exit, 0);
-  EXPECT_EQ(change({"publish", place}, document.dump()).exit, 0) << "nothing to publish";
+  EXPECT_EQ(RunLocus({"table", "publish", place}, document.dump()).exit, 0);
   EXPECT_EQ(change({"restore", place, "1"}).exit, 0);
   outcome = Audit({"query", "--json"});
   std::vector<json> rows;
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) rows.push_back(json::parse(line));
-  ASSERT_EQ(rows.size(), 2u) << outcome.out << outcome.err;
+  ASSERT_EQ(rows.size(), 3u) << outcome.out << outcome.err;
   for (const json& row : rows) {
     EXPECT_EQ(row["kind"], "table_published");
     EXPECT_EQ(row["place"], place);
     EXPECT_THAT(row["holder"], HasSubstr("@"));
-    EXPECT_THAT(row["detail"], HasSubstr("weight"));
   }
+  EXPECT_EQ(rows[0]["epoch"], "1");
+  EXPECT_EQ(rows[0]["detail"], absl::StrCat("it was in force already, published by ",
+                                            rows[0]["holder"].get<std::string>()));
+  rows.erase(rows.begin());
+  for (const json& row : rows) EXPECT_THAT(row["detail"], HasSubstr("weight"));
   EXPECT_EQ(rows[0]["epoch"], "2");
   EXPECT_THAT(rows[0]["detail"], ::testing::StartsWith("ticket 4711: "));
   EXPECT_EQ(rows[1]["epoch"], "3");

@@ -9,13 +9,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/cli/command.h"
+#include "tests/cli/table_place_fixture.h"
 
 namespace locus {
 namespace {
 
 using nlohmann::json;
-using testing::CommandTest;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -24,59 +23,10 @@ using testing::ReadFile;
 using testing::RunLocus;
 using testing::RunningCommand;
 using ::testing::StartsWith;
+using testing::TablePlaceTest;
 using testing::Variable;
+using testing::Words;
 using testing::WriteFile;
-
-using Words = std::vector<std::string>;
-
-class TablePlaceTest : public CommandTest {
- protected:
-  // table.json with another epoch and endpoint.
-  std::string Document(uint64_t epoch, const std::string& endpoint = "mysql://db1/a") {
-    json table = json::parse(ReadFile(table_));
-    table["epoch"] = epoch;
-    table["shards"][0]["endpoint"] = endpoint;
-    return table.dump();
-  }
-
-  std::string Publish(const std::string& document, Words options = {}) {
-    Words words = {"table", "publish", uri_};
-    words.insert(words.end(), options.begin(), options.end());
-    Outcome outcome = RunLocus(words, document);
-    return outcome.exit == 0 ? LastLine(outcome.out) : outcome.err;
-  }
-
-  static std::string LastLine(const std::string& text) {
-    return text.empty() ? "" : text.substr(text.rfind('\n', text.size() - 2) + 1);
-  }
-
-  std::string Weighted(uint64_t epoch, uint32_t weight) {
-    json table = json::parse(Document(epoch));
-    table["shards"][0]["weight"] = weight;
-    return table.dump();
-  }
-
-  // Document(epoch) in which a move of vnodes 0..99 to the second shard is under way.
-  std::string Moving(uint64_t epoch, uint64_t permyriad) {
-    json table = json::parse(Document(epoch));
-    table["moves"] = {{{"first", 0}, {"last", 99}, {"to", 2}, {"permyriad", permyriad}}};
-    return table.dump();
-  }
-
-  std::string Said(uint64_t epoch) {
-    return "ok epoch=" + std::to_string(epoch) + " at file " + path_ + "\n";
-  }
-
-  std::string NothingToPublish(uint64_t epoch) {
-    return "nothing to publish: this table is the newest already, epoch=" + std::to_string(epoch) +
-           " at file " + path_ + "\n";
-  }
-
-  uint64_t NewestEpoch() { return json::parse(RunLocus({"table", "get", uri_}).out)["epoch"]; }
-
-  std::string path_ = directory_ / "published.json";
-  std::string uri_ = "file:" + path_;
-};
 
 TEST_F(TablePlaceTest, NewTable_IsPublishedFromStdin) {
   std::string made = RunLocus({"table", "new", "--shard", "a=x://h", "b=x://i"}).out;
@@ -269,42 +219,6 @@ TEST_F(TablePlaceTest, FilesOfOtherKinds_AreCalledWhatTheyLookLike) {
   }
   EXPECT_THAT(RunLocus({"plan", "apply", "--table", table_, "--plan", table_}).err,
               HasSubstr("it is not a plan: it looks like a routing table"));
-}
-
-TEST_F(TablePlaceTest, History_IsNewestFirstWithTimes) {
-  EXPECT_EQ(RunLocus({"table", "history", uri_}).out, "");
-  for (uint64_t epoch : {1, 2, 9}) Publish(Document(epoch));
-  auto line = [](int epoch) {
-    return absl::StrCat(epoch, "\t[-0-9]+T[:0-9]+Z\t[^\t]+@[^\t]*\t\n");
-  };
-  EXPECT_THAT(RunLocus({"table", "history", uri_}).out, MatchesRegex(line(9) + line(2) + line(1)));
-  EXPECT_THAT(RunLocus({"table", "history", uri_, "--most", "1"}).out, MatchesRegex(line(9)));
-  EXPECT_EQ(RunLocus({"table", "history", uri_, "--most", "0"}).exit, 2);
-}
-
-TEST_F(TablePlaceTest, AuthorAndReason_AreInTheHistory) {
-  Publish(Document(1), {"--reason", "the first shard"});
-  Publish(Weighted(2, 7));
-  ASSERT_EQ(RunLocus({"table", "restore", uri_, "1"}).exit, 0);
-  ASSERT_EQ(RunLocus({"table", "restore", uri_, "2", "--reason", "it was not the weight"}).exit, 0);
-  const json tables = json::parse(RunLocus({"table", "history", uri_, "--json"}).out)["tables"];
-  ASSERT_EQ(tables.size(), 4u);
-  for (const json& table : tables) EXPECT_THAT(table["author"], HasSubstr("@")) << table;
-  EXPECT_EQ(tables[0]["reason"], "it was not the weight");
-  EXPECT_EQ(tables[1]["reason"], "restore epoch 1");
-  EXPECT_FALSE(tables[2].contains("reason"));
-  EXPECT_EQ(tables[3]["reason"], "the first shard");
-  EXPECT_THAT(RunLocus({"table", "history", uri_, "--most", "1"}).out,
-              MatchesRegex("4\t[^\t]+\t[^\t]+@[^\t]*\tit was not the weight\n"));
-  for (const char* bad : {"a\nb",
-                          "\xE2\x80\xAE"
-                          "b",
-                          "\xFF"}) {
-    const Outcome outcome = RunLocus({"table", "publish", uri_, "--reason", bad}, Document(5));
-    EXPECT_EQ(outcome.exit, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("the reason of a publication"));
-    EXPECT_EQ(RunLocus({"table", "restore", uri_, "1", "--reason", bad}).exit, 2);
-  }
 }
 
 TEST_F(TablePlaceTest, GetAndRestore_GoBackToAnEpoch) {

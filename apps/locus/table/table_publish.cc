@@ -51,7 +51,9 @@ struct PublicationTrace {
   }
   absl::Status Open(const TableUri& uri) {
     note.author = UserAtHost();
-    LOCUS_RETURN_IF_ERROR(note.Check());
+    if (const absl::Status fits = note.Check(); !fits.ok()) {
+      return absl::Status(fits.code(), absl::StrCat("--reason: ", fits.message()));
+    }
     return audit.Open(uri.text);
   }
 };
@@ -149,11 +151,13 @@ std::string ChangeText(const PreparedTable& prepared) {
   return TableDifference(*prepared.newest, prepared.table);
 }
 
-// What was done, or would be.
-std::string Outcome(const PreparedTable& prepared, bool dry_run) {
-  if (prepared.newest == prepared.table) {
-    return absl::StrCat("nothing to publish: this table is the newest already, epoch=",
-                        prepared.table.epoch());
+// What was done, or would be. `already`: the table is the newest without this publication.
+std::string Outcome(const PreparedTable& prepared, bool already, bool dry_run,
+                    const PublicationNote& note) {
+  if (already) {
+    return absl::StrCat(
+        "nothing to publish: this table is the newest already, epoch=", prepared.table.epoch(),
+        note.reason.empty() ? "" : "; --reason is not kept");
   }
   return absl::StrCat(dry_run ? "dry run, nothing published: epoch=" : "ok epoch=",
                       prepared.table.epoch());
@@ -168,6 +172,14 @@ absl::Status PrintUnlessQuiet(const std::string& text) {
   return absl::IsCancelled(status) ? absl::OkStatus() : status;
 }
 
+// "it was in force already, published by olga@db1: ticket 4711".
+std::string InForceAlready(const PublicationNote& kept) {
+  return absl::StrCat("it was in force already",
+                      kept.author.empty() ? "" : absl::StrCat(", published by ", kept.author),
+                      kept.reason.empty() ? "" : absl::StrCat(": ", kept.reason));
+}
+
+// Records it as done by this process: the publication, or else `change` says whose it was.
 void Record(const PreparedTable& prepared, const std::string& change, PublicationTrace& trace) {
   const PublicationNote& note = trace.note;
   AuditRecord record;
@@ -197,14 +209,25 @@ absl::Status PrintAndPublish(TablePublisher& publisher, const PreparedTable& pre
   const std::string change = ChangeText(prepared);
   LOCUS_RETURN_IF_ERROR(PrintUnlessQuiet(change));
   // Also where it is the newest: a publication that was cut short is then completed.
+  bool already = prepared.newest == prepared.table;
   if (!dry_run) {
     LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, expected, changes, trace.note));
-    if (prepared.newest != prepared.table) Record(prepared, change, trace);
+    const PublicationNote kept = internal::KeptNote(publisher, prepared.table.epoch());
+    // Another publisher may have published the same table since it was read.
+    already = already || (kept != PublicationNote() && kept != trace.note);
+    // Also then: the first publication may have gone unrecorded.
+    Record(prepared, already ? InForceAlready(kept) : change, trace);
   }
-  const absl::Status printed =
-      PrintUnlessQuiet(absl::StrCat(Outcome(prepared, dry_run), " at ", publisher.place(), "\n"));
-  LOCUS_RETURN_IF_ERROR(trace.audit.Finish("the table was published"));
-  return printed;
+  const absl::Status printed = PrintUnlessQuiet(absl::StrCat(
+      Outcome(prepared, already, dry_run, trace.note), " at ", publisher.place(), "\n"));
+  const absl::Status recorded =
+      trace.audit.Finish(already ? "the table was in force already" : "the table was published");
+  if (recorded.ok()) return printed;
+  return absl::Status(
+      recorded.code(),
+      absl::StrCat(
+          recorded.message(),
+          "; `locus table get URI | locus table publish URI --audit HOST:PORT` records it"));
 }
 
 }  // namespace
