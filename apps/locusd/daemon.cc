@@ -330,7 +330,10 @@ class Daemon::Rep {
 
   void TellOf(const ConsolePublication& by) {
     constexpr size_t kMostOfDiff = 4096;
-    if (by.answer.ok()) {
+    if (by.answer.ok() && by.already) {
+      log_.Info("routing table was in force already",
+                {{"token", by.client}, {"peer", by.peer}, {"id", by.request_id}});
+    } else if (by.answer.ok()) {
       if (audit() != nullptr) audit()->Record(by, by.place);
       log_.Info("routing table published", {{"token", by.client},
                                             {"peer", by.peer},

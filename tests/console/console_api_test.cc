@@ -187,7 +187,11 @@ TEST_F(ConsoleApiTest, Publication_BeginsTheMoves_OnceHoweverOftenItIsSent) {
   EXPECT_EQ(json::parse(again.body)["already"], true);
   EXPECT_EQ(json::parse(again.body)["diff"], plan["next"]["diff"]);
   EXPECT_EQ(publisher_->Current()->epoch(), 3u);
-  EXPECT_THAT(server_->console().Metrics(), HasSubstr("locusd_console_publications_total 2"));
+  EXPECT_THAT(server_->console().Metrics(), HasSubstr("locusd_console_publications_total 1"));
+  internal::MutexLock lock(told_mutex_);
+  ASSERT_EQ(told_.size(), 2u);
+  EXPECT_FALSE(told_[0].already);
+  EXPECT_TRUE(told_[1].already);
 }
 
 TEST_F(ConsoleApiTest, Publication_AfterSomebodyElses_IsRefused) {

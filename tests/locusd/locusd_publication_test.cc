@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kToken[] = "the-token-of-an-operator";
 
@@ -60,22 +61,26 @@ TEST(LocusdPublicationTest, PublishedTable_IsInLogAndAudit_WithTokenAddressReque
   const json plan =
       ask("/v1/plan", {{"add", {{{"name", "b"}, {"endpoint", "mysql://127.0.0.1:2/b"}}}}});
   ASSERT_TRUE(plan.contains("next")) << plan;
-  const json published = ask("/v1/plan:publish", {{"epoch", plan["epoch"]},
-                                                  {"plan", plan["plan"]},
-                                                  {"digest", plan["next"]["digest"]},
-                                                  {"reason", "ticket 4711"}});
+  json publication = {{"epoch", plan["epoch"]},
+                      {"plan", plan["plan"]},
+                      {"digest", plan["next"]["digest"]},
+                      {"reason", "ticket 4711"}};
+  const json published = ask("/v1/plan:publish", publication);
   EXPECT_EQ(published["epoch"], 2) << published;
   EXPECT_TRUE(ids.Logs("routing table published"));
   EXPECT_EQ(publisher->History(1).value()[0].note, (PublicationNote{"olga", "ticket 4711"}));
   EXPECT_THAT(ids.LogText(),
               AllOf(HasSubstr("request-of-olga"), HasSubstr("olga"), HasSubstr("ticket 4711")));
+  publication["reason"] = "of another";
+  EXPECT_EQ(ask("/v1/plan:publish", publication)["already"], true);
+  EXPECT_TRUE(ids.Logs("routing table was in force already"));
   ids.process().Stop();
   const std::string kept = KeptIn(directory / "data");
   EXPECT_THAT(kept,
               AllOf(HasSubstr("table_published"), HasSubstr("\"holder\":\"olga\""),
                     HasSubstr("from 127.0.0.1, request request-of-olga: ticket 4711: + shard 2 b"),
                     HasSubstr(absl::StrCat("file:", place)), HasSubstr("mysql://127.0.0.1:2/b"),
-                    HasSubstr("\"token\":2")));
+                    HasSubstr("\"token\":2"), Not(HasSubstr("of another"))));
 }
 
 }  // namespace

@@ -224,11 +224,12 @@ class ConsoleApi::Rep {
                 Shown& s) mutable {
               by.answer = s.places.Publish(body, by);
               if (by.answer.ok()) {
-                ++publications_;
                 by.place = s.places.table_place();
                 const json::value answer = json::parse(*by.answer);
                 by.epoch = answer.at("epoch").to_number<uint64_t>();
                 by.change = answer.at("diff").at("text").as_string();
+                by.already = answer.at("already").as_bool();
+                if (!by.already) ++publications_;
               }
               if (options_.on_publication) options_.on_publication(by);
               return by.answer;

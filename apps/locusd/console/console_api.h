@@ -49,10 +49,11 @@ struct ConsolePublication {
   std::string peer = {};    // the client's address
   std::string request_id = {};
   absl::StatusOr<std::string> answer = std::string();  // JSON with the epoch and the diff
-  uint64_t epoch = 0;                                  // of that table; 0: none was published
-  std::string place = {};                              // that keeps it
-  std::string reason = {};                             // that the client gave
-  std::string change = {};                             // the diff in words
+  bool already = false;     // that table was in force before: this request published nothing
+  uint64_t epoch = 0;       // of that table; 0: none was published
+  std::string place = {};   // that keeps it
+  std::string reason = {};  // that the client gave
+  std::string change = {};  // the diff in words
 };
 
 struct ConsoleOptions {

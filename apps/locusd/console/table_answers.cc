@@ -231,9 +231,11 @@ absl::StatusOr<std::string> Publish(TablePublisher& publisher, const PublishRequ
         " with most_per_shard ", request.most_per_shard, ": plan again, and look at its change"));
   }
   if (step.next == newest) return answer(newest, newest, true);
-  LOCUS_RETURN_IF_ERROR(
-      publisher.Publish(step.next, request.epoch, {}, internal::SafeNote(author, request.reason)));
-  return answer(newest, step.next, false);
+  const PublicationNote note = internal::SafeNote(author, request.reason);
+  LOCUS_RETURN_IF_ERROR(publisher.Publish(step.next, request.epoch, {}, note));
+  // Another client may have published the same table since it was read.
+  const PublicationNote kept = internal::KeptNote(publisher, step.next.epoch());
+  return answer(newest, step.next, kept != PublicationNote() && kept != note);
 }
 
 std::string MembersJson(const LocusdClusterView& view) {
