@@ -35,8 +35,11 @@ local function stay(of_version)
     if held[3] then redis.call('HDEL', key, 'until') end
     redis.call('PERSIST', key)
   else
-    redis.call('HSET', key, 'until', of_version .. ':' .. decimal(now_ms() + ttl))
-    redis.call('PEXPIRE', key, decimal(ttl + margin))
+    -- From the later clock on: the other one may be set right.
+    local now = now_ms()
+    local till_then = math.max(now, caller) + ttl
+    redis.call('HSET', key, 'until', of_version .. ':' .. decimal(till_then))
+    redis.call('PEXPIRE', key, decimal(till_then - now + margin))
   end
 end
 -- The clocks, where the key is not there and this may be why.

@@ -75,6 +75,13 @@ TEST_F(RedisCounterTtlTest, ServersClockJumpsAhead_ForgetsNoCounter) {
   EXPECT_EQ(sequencer_->Next("a").value(), 17);
 }
 
+TEST_F(RedisCounterTtlTest, ServersClockWasBehindAndIsSetRight_ForgetsNoCounter) {
+  Jump(-absl::Hours(5));
+  ASSERT_EQ(sequencer_->NextBatch("a", 10)->last(), 10);
+  Jump(absl::ZeroDuration());
+  EXPECT_EQ(sequencer_->Next("a").value(), 11);
+}
+
 // By so much that Redis has deleted the key.
 TEST_F(RedisCounterTtlTest, ServersClockJumpsByADay_CallsAreRefusedUntilItIsSet) {
   ASSERT_EQ(sequencer_->NextBatch("a", 10)->last(), 10);
@@ -100,10 +107,11 @@ TEST_F(RedisCounterTtlTest, CounterThatBothClocksTakeForOld_StartsAgain) {
   ASSERT_EQ(sequencer_->NextBatch("a", 10)->last(), 10);
   caller.Advance(kTtl + absl::Minutes(1));
   EXPECT_EQ(sequencer_->Next("a").value(), 11) << "only the caller's clock has passed its time";
-  Jump(kTtl + absl::Minutes(1));
+  Jump(2 * kTtl + absl::Minutes(2));
+  caller.Advance(kTtl + absl::Minutes(1));
   EXPECT_EQ(sequencer_->Next("a").value(), 1);
   caller.Advance(kTtl + absl::Minutes(1));
-  Jump(2 * kTtl + absl::Minutes(2));
+  Jump(3 * kTtl + absl::Minutes(3));
   EXPECT_TRUE(absl::IsNotFound(sequencer_->Get("a").status()));
   EXPECT_TRUE(sequencer_->SetIfNotExists("a", 5).value());
   EXPECT_EQ(sequencer_->Next("a").value(), 6);
