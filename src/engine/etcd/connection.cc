@@ -61,6 +61,10 @@ constexpr internal::Backoff::Policy kPausesWithoutLeader{absl::Milliseconds(16),
 Outcome Failed(const absl::Status& status, bool maybe_served) {
   return {status, maybe_served, true, true};
 }
+// Before the request was sent. `refused`: by the member, which answered, for now.
+Outcome NotSent(const absl::Status& status, bool refused) {
+  return {status, false, true, !refused};
+}
 
 absl::Status At(const std::string& endpoint, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("etcd at ", endpoint, ": ", status.message()));
@@ -190,8 +194,9 @@ class Connection::Rep {
 
   Outcome Ask(size_t member, std::string_view path, std::string_view request, TimePoint deadline) {
     deadline = std::min(deadline, std::chrono::steady_clock::now() + request_timeout_);
-    absl::StatusOr<Link> link = Take(member, deadline);
-    if (!link.ok()) return Failed(link.status(), false);
+    bool refused = false;
+    absl::StatusOr<Link> link = Take(member, deadline, refused);
+    if (!link.ok()) return NotSent(link.status(), refused);
     Outcome outcome = AskOver(*link, deadline, [&](const std::string& token) {
       return Exchange(*link, path, token, request, deadline);
     });
@@ -203,8 +208,9 @@ class Connection::Rep {
   Outcome OpenStreamAt(size_t member, std::string_view path, std::string_view request,
                        TimePoint deadline, std::unique_ptr<Stream>& stream) {
     deadline = std::min(deadline, std::chrono::steady_clock::now() + request_timeout_);
-    absl::StatusOr<Link> link = Connect(member, deadline);
-    if (!link.ok()) return Failed(link.status(), false);
+    bool refused = false;
+    absl::StatusOr<Link> link = Connect(member, deadline, refused);
+    if (!link.ok()) return NotSent(link.status(), refused);
     Outcome outcome = AskOver(*link, deadline, [&](const std::string& token) {
       return BeginStream(*link, path, token, request, deadline);
     });
@@ -218,11 +224,10 @@ class Connection::Rep {
   template <typename Exchanging>
   Outcome AskOver(Link& link, TimePoint deadline, const Exchanging& exchange) {
     for (bool renewed = false;; renewed = true) {
-      absl::StatusOr<Login::Token> token = TokenFor(link, deadline);
-      if (!token.ok()) {
-        bool retry = absl::IsUnavailable(token.status());
-        return {token.status(), false, retry, retry};
-      }
+      bool refused = false;
+      absl::StatusOr<Login::Token> token = TokenFor(link, deadline, refused);
+      if (absl::IsUnavailable(token.status())) return NotSent(token.status(), refused);
+      if (!token.ok()) return {token.status()};
       absl::StatusOr<HttpAnswer> got = exchange(token->text);
       if (!got.ok()) return Failed(got.status(), absl::IsUnavailable(got.status()));
       if (got->status == 200) return {Answer{std::move(got->body), link.origin}};
@@ -272,7 +277,8 @@ class Connection::Rep {
     return At(link.origin.endpoint, absl::UnavailableError(answer.status().message()));
   }
 
-  absl::StatusOr<Login::Token> TokenFor(Link& link, TimePoint deadline) {
+  // `refused`: set where the member answers that it cannot for now, and another one may.
+  absl::StatusOr<Login::Token> TokenFor(Link& link, TimePoint deadline, bool& refused) {
     if (!login_.wanted()) return Login::Token();
     if (auto token = login_.Known()) return *token;
     ++logins_;
@@ -282,6 +288,7 @@ class Connection::Rep {
     LOCUS_RETURN_IF_ERROR(answer.status());
     if (answer->status != 200) {
       Refusal refusal = ReadRefusal(answer->status, answer->body);
+      refused = refusal.try_other_member;
       return At(link.origin.endpoint, refusal.status);
     }
     absl::StatusOr<std::string> text = ReadToken(answer->body);
@@ -289,8 +296,9 @@ class Connection::Rep {
     return login_.Remember(*std::move(text));
   }
 
-  // An idle link to the member, or a new one, once there are less than most_links_.
-  absl::StatusOr<Link> Take(size_t member, TimePoint deadline) {
+  // An idle link to the member, or a new one, once there are less than most_links_. `refused`: as
+  // of TokenFor.
+  absl::StatusOr<Link> Take(size_t member, TimePoint deadline, bool& refused) {
     {
       MutexLock lock(mutex_);
       while (links_in_use_ >= most_links_) {
@@ -310,12 +318,12 @@ class Connection::Rep {
         if (link.http->StillOpen()) return link;
       }
     }
-    absl::StatusOr<Link> link = Connect(member, deadline);
+    absl::StatusOr<Link> link = Connect(member, deadline, refused);
     if (!link.ok()) Free();
     return link;
   }
 
-  absl::StatusOr<Link> Connect(size_t member, TimePoint deadline) {
+  absl::StatusOr<Link> Connect(size_t member, TimePoint deadline, bool& refused) {
     const Endpoint& endpoint = endpoints_[member];
     Link link;
     link.member = member;
@@ -327,7 +335,9 @@ class Connection::Rep {
     LOCUS_ASSIGN_OR_RETURN(HttpAnswer answer,
                            Exchange(link, "/v3/maintenance/status", "", "{}", deadline));
     if (answer.status != 200) {
-      return At(endpoint.text, ReadRefusal(answer.status, answer.body).status);
+      Refusal refusal = ReadRefusal(answer.status, answer.body);
+      refused = refusal.try_other_member;
+      return At(endpoint.text, refusal.status);
     }
     absl::StatusOr<MemberStatus> greeting = ReadStatus(answer.body);
     if (!greeting.ok()) return At(endpoint.text, greeting.status());

@@ -104,6 +104,13 @@ TEST_F(EtcdClusterTest, MemberWithoutLeader_IsPassedOver) {
     return status.message().find("no leader") != absl::string_view::npos;
   };
   EXPECT_TRUE(WaitUntil(refused)) << "once the member has noticed";
+  const std::vector<std::string> all = server_.options().endpoints;
+  for (const auto& endpoints : {std::vector{all[0], all[1]}, {all[1], all[0]}}) {
+    EtcdOptions options = server_.options();
+    options.endpoints = endpoints;
+    const absl::Status status = TryLease(*MustOpen(options)).status();
+    EXPECT_NE(status.message().find("no leader"), absl::string_view::npos) << status;
+  }
   ASSERT_TRUE(server_.StartMember(1));
   EXPECT_TRUE(WaitUntil([&] { return TryLease(*store, 0, end).ok(); }));
   ASSERT_TRUE(server_.StartMember(2));

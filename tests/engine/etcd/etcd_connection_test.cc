@@ -188,16 +188,29 @@ TEST(EtcdConnectionTest, RefusalWithoutLeader_IsRepeatedElsewhere) {
 }
 
 TEST(EtcdConnectionTest, OneMemberIsDownAndAnotherHasNoLeader_TheLatterIsReported) {
-  FakeMember lost(GreetsThen(
+  const std::string refusal =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 78\r\n\r\n"
-      R"({"error":"etcdserver: no leader","message":"etcdserver: no leader","code":14 })"));
+      R"({"error":"etcdserver: no leader","message":"etcdserver: no leader","code":14 })";
+  // From the first request on, as etcd does; or once it is asked for something; or for a token.
+  FakeMember mute([&](const std::string&) { return refusal; });
+  FakeMember greets(GreetsThen(refusal));
   const std::string down = absl::StrCat("127.0.0.1:", FreePort());
-  for (const auto& endpoints : {std::vector{lost.endpoint(), down}, {down, lost.endpoint()}}) {
-    EtcdOptions options = Patient(endpoints);
-    options.call_timeout = absl::Milliseconds(500);
-    const absl::Status said = Get(*RawConnection(options)).status();
-    EXPECT_TRUE(absl::IsUnavailable(said)) << said;
-    EXPECT_TRUE(absl::StrContains(said.message(), "no leader")) << said;
+  for (const std::string& lost : {mute.endpoint(), greets.endpoint()}) {
+    for (const auto& endpoints : {std::vector{lost, down}, {down, lost}}) {
+      for (const char* const user : {"", "someone"}) {
+        EtcdOptions options = Patient(endpoints);
+        options.call_timeout = absl::Milliseconds(500);
+        options.user = user;
+        options.password = user;
+        auto connection = RawConnection(options);
+        const absl::Status said = Get(*connection).status();
+        EXPECT_TRUE(absl::IsUnavailable(said)) << said;
+        EXPECT_TRUE(absl::StrContains(said.message(), "no leader")) << said;
+        const absl::Status streamed =
+            connection->OpenStream("/v3/watch", "{}", connection->Deadline()).status();
+        EXPECT_TRUE(absl::StrContains(streamed.message(), "no leader")) << streamed;
+      }
+    }
   }
 }
 
