@@ -298,8 +298,12 @@ Exit RunLaptop(LaptopOptions options) {
       Version(), url.c_str(), options.data.c_str(), url.c_str(), url.c_str(), url.c_str());
   if (std::fflush(stdout) != 0) return kFailed;
   while (true) {
-    const Events::Event event = events.Wait(std::chrono::minutes(1));
+    const Events::Event event = events.Wait(std::chrono::seconds(1));
     if (event == Events::Event::kStop) break;
+    if (const absl::Status status = (*laptop)->FilesInPlace(); !status.ok()) {
+      std::fprintf(stderr, "locusd: %s\n", std::string(status.message()).c_str());
+      return kFailed;
+    }
   }
   (*laptop)->Close(absl::Seconds(5));
   return kDone;

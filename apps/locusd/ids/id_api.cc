@@ -253,6 +253,9 @@ class IdApi::Rep {
 
   void Finish(const IdRequest& request, absl::StatusOr<std::string> body,
               const Server::Respond& respond) {
+    if (body.ok() && request.makes_ids && options_.confirm) {
+      if (const absl::Status refused = options_.confirm(); !refused.ok()) body = refused;
+    }
     if (!body.ok()) {
       Count(body.status());
       return respond(FailureAnswer(body.status()));

@@ -3,6 +3,7 @@
 #define LOCUS_APPS_LOCUSD_IDS_ID_API_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,9 @@ struct IdApiOptions {
   // Requests that may wait at once; beyond, they get 503.
   size_t most_waiting = 256;
   AnswerMemoryOptions memory = {};
+  // Asked once a request's IDs were made, before they are answered. Not OK: why this process may
+  // give none any more; they are dropped. Called by any thread.
+  std::function<absl::Status()> confirm = nullptr;
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;

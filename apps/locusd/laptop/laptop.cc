@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/laptop/laptop.h"
 
-#include <sys/socket.h>
+#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -27,6 +25,7 @@
 #include "apps/locusd/ids/running.h"
 #include "locus/key_ring.h"
 #include "locus/routing/uri.h"
+#include "src/base/atomic_file.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
 #include "src/base/text.h"
@@ -59,60 +58,38 @@ absl::Status MakeDirectory(const std::string& path) {
       absl::StrCat("cannot use the directory ", Quoted(path), ": ", error.message()));
 }
 
-// That this process uses a directory, for as long as it lives and whatever becomes of the directory
-// meanwhile: a name of the kernel's. Known within one network namespace.
-class Presence {
+// The files of a store as this process found them. Another process may make a new store as soon as
+// one of them has lost its name. IDs that were made before a look that finds them all are thus
+// older than any of that store; this holds between users, containers and network namespaces, too.
+class StoreFiles {
  public:
-  explicit Presence(const std::string& directory) {
-    std::error_code ignored;
-    const size_t place =
-        std::hash<std::string>()(std::filesystem::weakly_canonical(directory, ignored).string());
-    for (int i = 0; i < kMost; ++i) {
-      const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-      if (fd < 0) continue;
-      sockaddr_un address = {};
-      address.sun_family = AF_UNIX;
-      const std::string name = absl::StrCat("locusd ", getuid(), " ", place, " ", i);
-      memcpy(address.sun_path + 1, name.data(), name.size());
-      const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-      const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0;
-      others_ = others_ || !bound;
-      if (bound && fd_ < 0) {
-        fd_ = fd;
-      } else {
-        close(fd);
-      }
+  // Of the SQLite database at `path`, which is open.
+  static absl::StatusOr<StoreFiles> Find(const std::string& path) {
+    StoreFiles found;
+    const std::string real_path = internal::FollowLinks(path);
+    for (const std::string& name : {path, real_path + "-wal", real_path + "-shm"}) {
+      // O_PATH: closing any other descriptor would end SQLite's own locks of the file.
+      internal::FileDescriptor fd(open(name.c_str(), O_PATH | O_CLOEXEC));
+      if (fd.get() < 0) return internal::FailedFileCall(errno, "open", name);
+      found.files_.emplace_back(name, std::move(fd));
     }
+    return found;
   }
-  ~Presence() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Presence(const Presence&) = delete;
-  Presence& operator=(const Presence&) = delete;
 
-  // Other processes use it, or what was there before.
-  bool others() const { return others_; }
+  absl::Status InPlace() const {
+    for (const auto& [name, fd] : files_) {
+      if (internal::BearsName(fd.get(), name)) continue;
+      return absl::UnavailableError(
+          absl::StrCat(Quoted(name), " was removed or replaced while this process used it, ",
+                       "so it gives no more IDs; start locusd again"));
+    }
+    return absl::OkStatus();
+  }
 
  private:
-  static constexpr int kMost = 16;
-  int fd_ = -1;
-  bool others_ = false;
+  // Held open, so that no other file gets the number of one that was removed.
+  std::vector<std::pair<std::string, internal::FileDescriptor>> files_;
 };
-
-// Whether the IDs of the directory are its first ever. What a process that still runs was granted
-// by a store that was removed would be granted again. FAILED_PRECONDITION.
-absl::StatusOr<bool> IsFirstEver(const std::string& directory, bool others) {
-  std::error_code ignored;
-  auto has = [&](const char* name) { return std::filesystem::exists(directory + name, ignored); };
-  if (has("/ids.db")) return false;
-  if (others) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("another locusd uses ", Quoted(directory),
-                     ", whose ids.db is not there: it was removed, or is just being made. End that "
-                     "process first, or start this one again"));
-  }
-  return !has("/ids.db-locus") && !has("/keys");
-}
 
 absl::StatusOr<KeyRing> KeysAt(const std::string& path) {
   absl::StatusOr<KeyRing> ring = KeyRing::Load(path);
@@ -127,13 +104,15 @@ absl::StatusOr<KeyRing> KeysAt(const std::string& path) {
 
 struct OpenedParts {
   std::shared_ptr<const IdParts> parts;
-  SpaceOptions space;  // of the order IDs
+  std::shared_ptr<const StoreFiles> files;  // of all stores
+  SpaceOptions space;                       // of the order IDs
   // A count, which publishes nothing else; the generator's callback holds it.
   std::shared_ptr<std::atomic<uint64_t>> lead_used_up = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
-absl::StatusOr<OpenedParts> OpenParts(const std::string& directory, bool first_ever) {
-  const std::string uri = absl::StrCat("sqlite:", directory, "/ids.db");
+absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
+  const std::string path = directory + "/ids.db";
+  const std::string uri = absl::StrCat("sqlite:", path);
   OpenedParts opened;
   auto made = std::make_shared<IdParts>();
   IdParts& parts = *made;
@@ -145,6 +124,9 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory, bool first_e
   };
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<SegmentStore> segments,
                          OpenSegmentStore(uri, {.password = nullptr, .create = true}));
+  // Before anything is leased: leases of other files than these are then found out by InPlace.
+  LOCUS_ASSIGN_OR_RETURN(StoreFiles files, StoreFiles::Find(path));
+  opened.files = std::make_shared<const StoreFiles>(std::move(files));
   LOCUS_ASSIGN_OR_RETURN(parts.orders, OrderIdGenerator::Create(segments, orders));
   LOCUS_ASSIGN_OR_RETURN(opened.space, segments->ReadOptions(orders.space));
   LOCUS_ASSIGN_OR_RETURN(const KeyRing keys, KeysAt(directory + "/keys"));
@@ -160,9 +142,13 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory, bool first_e
                          OpenWorkerLeaseStore(uri, {.password = nullptr, .create = true}));
   LeasedSnowflakeOptions snowflake;
   snowflake.reacquire = true;  // after the machine has slept
-  // Only processes without a configuration lease from the file, all for this ttl.
+  // Where the store was replaced, the new one would take a renewal for a sign of a loss.
+  snowflake.lease.healthy = [files = opened.files] { return files->InPlace().ok(); };
+  // Only processes without a configuration lease from the file, all for this ttl. One whose store
+  // this one replaces gives no IDs any more (StoreFiles); a lost store that had leases is known by
+  // its sidecar, and rests.
   WorkerSpacePast past;
-  past.first_ever = first_ever;
+  past.first_ever = true;
   past.longest_ttl = snowflake.lease.ttl;
   LOCUS_RETURN_IF_ERROR(leases->Create(snowflake.lease.space, past, absl::Now()));
   LOCUS_ASSIGN_OR_RETURN(parts.snowflake, LeasedSnowflake<>::Create(std::move(leases), snowflake));
@@ -217,10 +203,11 @@ class Laptop::Rep {
     host_ = listen.text.substr(0, listen.text.rfind(':'));
     data_ = options.data;
     LOCUS_RETURN_IF_ERROR(MakeDirectory(data_));
-    presence_.emplace(data_);
-    LOCUS_ASSIGN_OR_RETURN(const bool first_ever, IsFirstEver(data_, presence_->others()));
-    LOCUS_ASSIGN_OR_RETURN(const OpenedParts opened, OpenParts(data_, first_ever));
-    LOCUS_ASSIGN_OR_RETURN(ids_, IdApi::Make(opened.parts, {}));
+    LOCUS_ASSIGN_OR_RETURN(const OpenedParts opened, OpenParts(data_));
+    files_ = opened.files;
+    IdApiOptions ids;
+    ids.confirm = [files = files_] { return files->InPlace(); };
+    LOCUS_ASSIGN_OR_RETURN(ids_, IdApi::Make(opened.parts, ids));
     LOCUS_ASSIGN_OR_RETURN(console_, OpenConsole(MakeRunning(), options.data));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> everybody,
                            AccessControl::Make({}, Scopes::All()));
@@ -256,6 +243,7 @@ class Laptop::Rep {
     server_.reset();  // its threads call the front, which calls the handlers
   }
 
+  absl::Status FilesInPlace() const { return files_->InPlace(); }
   std::string url() const { return absl::StrCat("http://", host_, ":", server_->port()); }
   void Close(absl::Duration within) {
     front_->Drain();
@@ -279,7 +267,7 @@ class Laptop::Rep {
 
   std::string data_;
   std::string host_;
-  std::optional<Presence> presence_;
+  std::shared_ptr<const StoreFiles> files_;
   std::unique_ptr<IdApi> ids_;
   std::unique_ptr<ConsoleApi> console_;
   std::optional<Front> front_;
@@ -295,6 +283,7 @@ absl::StatusOr<std::unique_ptr<Laptop>> Laptop::Open(const LaptopOptions& option
   return std::unique_ptr<Laptop>(new Laptop(std::move(rep)));
 }
 
+absl::Status Laptop::FilesInPlace() const { return rep_->FilesInPlace(); }
 std::string Laptop::url() const { return rep_->url(); }
 void Laptop::Close(absl::Duration within) { rep_->Close(within); }
 

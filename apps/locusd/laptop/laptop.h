@@ -30,6 +30,9 @@ class Laptop {
   static absl::StatusOr<std::unique_ptr<Laptop>> Open(const LaptopOptions& options);
   ~Laptop();
 
+  // UNAVAILABLE: the store's files were removed or replaced since. No ID is given from then on, for
+  // another process may have made a store in their place: end this one.
+  absl::Status FilesInPlace() const;
   // "http://127.0.0.1:7070".
   std::string url() const;
   // Answers what is under way, and takes nothing new.

@@ -123,6 +123,24 @@ TEST_F(SqliteWorkerLeaseTest,
   EXPECT_GE(store_->Show(space_)->rest_until, grant.ceiling);
 }
 
+// As a process leaves it that is killed after the sidecar was written, and before the commit.
+TEST_F(SqliteWorkerLeaseTest, OnlyTheSidecarHasTheNewSpace_FirstEverIsGrantedAtOnce) {
+  store_.reset();
+  for (const bool is_first_ever : {true, false}) {
+    const std::string path = directory_ / (is_first_ever ? "killed.db" : "unknown.db");
+    MustOpen(path, clock_).reset();
+    fs::copy_file(path, path + ".before");
+    store_ = MustOpen(path, clock_);
+    ASSERT_TRUE(store_->Create(space_, {.first_ever = is_first_ever}, clock_.Now()).ok());
+    store_.reset();
+    fs::rename(path + ".before", path);
+    store_ = MustOpen(path, clock_);
+    ASSERT_TRUE(store_->Create(space_, {.first_ever = is_first_ever}, clock_.Now()).ok());
+    EXPECT_EQ(Acquire("a").ok(), is_first_ever) << Acquire("a").status();
+    store_.reset();
+  }
+}
+
 TEST_F(SqliteWorkerLeaseTest, MissingSidecar_IsALoss) {
   const WorkerGrant grant = *Acquire("a");
   store_.reset();
