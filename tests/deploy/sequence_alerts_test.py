@@ -79,7 +79,7 @@ class Rules(Alerts):
         database.commit()
         database.close()
         wait("the service notices the loss", lambda: service.ask(
-            "GET", "/v1/sequences/orders/next?n=100")[0] == 412)
+            "GET", "/v1/sequences/orders/next?n=100")[0] == 500)
         service.kill()
         service.start()
         empty = service.metrics()

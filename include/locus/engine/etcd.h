@@ -111,7 +111,8 @@ class EtcdSegmentStore : public SegmentStore {
 // ttl is measured by the servers' clock (EtcdSegmentStore), to a second, and by the caller's: it
 // begins at the later one, and once both have passed the expiry, the counter is forgotten. The
 // expiry is stored with the value. An etcd lease, shared by all counters that a process writes
-// within a quarter of the ttl, deletes a forgotten counter up to half the ttl and two minutes later.
+// within a quarter of the ttl, deletes a forgotten counter up to half the ttl and two minutes
+// later.
 //
 // After a cluster was emptied or restored, numbers repeat: first Set the counters above the numbers
 // that were given out.
