@@ -105,14 +105,13 @@ PublicationNote SafeNote(std::string_view author, std::string_view reason) {
   return {safe(author), safe(reason)};
 }
 
-PublicationNote KeptNote(TablePublisher& publisher, uint64_t epoch) {
+absl::StatusOr<PublicationNote> KeptNote(TablePublisher& publisher, uint64_t epoch) {
   // Another table may have been published since.
-  const absl::StatusOr<std::vector<PublishedEpoch>> newest = publisher.History(2);
-  if (!newest.ok()) return {};
-  for (const PublishedEpoch& each : *newest) {
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<PublishedEpoch> newest, publisher.History(2));
+  for (const PublishedEpoch& each : newest) {
     if (each.epoch == epoch) return each.note;
   }
-  return {};
+  return absl::NotFoundError(absl::StrCat("epoch ", epoch, " is not one of the newest two"));
 }
 
 }  // namespace internal

@@ -19,9 +19,9 @@ PublicationNote ParseNoteText(std::string_view text, std::string_view of);
 // The note of these texts. One that PublicationNote::Check would refuse is cut and escaped.
 PublicationNote SafeNote(std::string_view author, std::string_view reason);
 
-// The note that the place keeps of `epoch`, which is one of its newest two. Empty: there is none,
-// or the place does not answer.
-PublicationNote KeptNote(TablePublisher& publisher, uint64_t epoch);
+// The note that the place keeps of `epoch`; an empty one if it keeps none. NOT_FOUND: the epoch is
+// not one of its newest two. Also the errors of History.
+absl::StatusOr<PublicationNote> KeptNote(TablePublisher& publisher, uint64_t epoch);
 
 }  // namespace locus::internal
 

@@ -2,6 +2,7 @@
 // The verbs of tables at places that have servers.
 #include <cstdlib>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -90,6 +91,23 @@ TEST_F(CliTablePlaceTest, Mysql) {
   setenv("LOCUS_TABLE_PASSWORD", options.password.c_str(), 1);
   PublishWatchAndGoBack("mysql://locus@127.0.0.1:" + std::to_string(options.hosts[0].port) + "/" +
                         options.database);
+}
+
+TEST_F(CliTablePlaceTest, MysqlOfAnEarlierVersion_SaysThatNoReasonIsKept) {
+  const MariadbOptions options = FreshMariadbDatabase();
+  setenv("LOCUS_TABLE_PASSWORD", options.password.c_str(), 1);
+  const std::string uri =
+      absl::StrCat("mysql://locus@127.0.0.1:", options.hosts[0].port, "/", options.database);
+  ASSERT_EQ(RunLocus({"table", "init", uri}).exit, 0);
+  SharedMariadb().Sql(absl::StrCat("USE ", options.database,
+                                   ";ALTER TABLE routing_table DROP COLUMN author,"
+                                   " DROP COLUMN reason"));
+  const Outcome first =
+      RunLocus({"table", "publish", uri, "--reason", "ticket 4711"}, ReadFile(table_));
+  EXPECT_EQ(first.exit, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("author and reason are not kept"));
+  ASSERT_EQ(RunLocus({"table", "init", uri}).exit, 0);
+  EXPECT_THAT(RunLocus({"table", "restore", uri, "1"}).out, Not(HasSubstr("not kept")));
 }
 
 TEST_F(CliTablePlaceTest, Http_IsReadOnly) {

@@ -210,16 +210,21 @@ absl::Status PrintAndPublish(TablePublisher& publisher, const PreparedTable& pre
   LOCUS_RETURN_IF_ERROR(PrintUnlessQuiet(change));
   // Also where it is the newest: a publication that was cut short is then completed.
   bool already = prepared.newest == prepared.table;
+  bool no_note = false;  // as at a place on MariaDB that an earlier version made
   if (!dry_run) {
     LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, expected, changes, trace.note));
-    const PublicationNote kept = internal::KeptNote(publisher, prepared.table.epoch());
+    const absl::StatusOr<PublicationNote> kept =
+        internal::KeptNote(publisher, prepared.table.epoch());
+    no_note = kept.ok() && *kept == PublicationNote();
     // Another publisher may have published the same table since it was read.
-    already = already || (kept != PublicationNote() && kept != trace.note);
+    already = already || (kept.ok() && !no_note && *kept != trace.note);
     // Also then: the first publication may have gone unrecorded.
-    Record(prepared, already ? InForceAlready(kept) : change, trace);
+    Record(prepared, already ? InForceAlready(kept.value_or(PublicationNote())) : change, trace);
   }
+  const char* const dropped =
+      no_note && !already ? "; author and reason are not kept: run `locus table init` again" : "";
   const absl::Status printed = PrintUnlessQuiet(absl::StrCat(
-      Outcome(prepared, already, dry_run, trace.note), " at ", publisher.place(), "\n"));
+      Outcome(prepared, already, dry_run, trace.note), " at ", publisher.place(), dropped, "\n"));
   const absl::Status recorded =
       trace.audit.Finish(already ? "the table was in force already" : "the table was published");
   if (recorded.ok()) return printed;

@@ -234,7 +234,7 @@ absl::StatusOr<std::string> Publish(TablePublisher& publisher, const PublishRequ
   const PublicationNote note = internal::SafeNote(author, request.reason);
   LOCUS_RETURN_IF_ERROR(publisher.Publish(step.next, request.epoch, {}, note));
   // Another client may have published the same table since it was read.
-  const PublicationNote kept = internal::KeptNote(publisher, step.next.epoch());
+  const PublicationNote kept = internal::KeptNote(publisher, step.next.epoch()).value_or(note);
   return answer(newest, step.next, kept != PublicationNote() && kept != note);
 }
 
