@@ -116,40 +116,19 @@ absl::StatusOr<BandFence> BandRows::Read() {
 }
 
 absl::StatusOr<BandRows::Seen> BandRows::ReadUnbound() {
-  LOCUS_ASSIGN_OR_RETURN(
-      std::vector<Result> results,
-      link_.Run(absl::StrCat("SELECT lo, hi, own_lo, own_hi, step, server_id, @@server_id,"
-                             " COALESCE(token, '') FROM locus_fence WHERE lo IN (",
-                             LosOf(move_.ranges), ") ORDER BY lo"),
-                {Rows(8, kMostRows)}));
-  auto refuse = [&](const std::string& why) {
-    return absl::FailedPreconditionError(absl::StrCat("mariadb ", link_.place(), ": ", why));
-  };
-  const std::vector<Result::Row>& rows = results[0].rows;
+  LOCUS_ASSIGN_OR_RETURN(std::vector<OwnRow> rows, OwnRows(link_, move_.ranges));
   Seen seen;
-  for (size_t i = 0; i < move_.ranges.size(); ++i) {
-    const FencedRange& range = move_.ranges[i];
-    if (i >= rows.size() || rows[i][0] != absl::StrCat(range.lo) ||
-        rows[i][1] != absl::StrCat(range.hi)) {
-      return refuse(absl::StrCat("locus_fence has no row for vnodes ", RangeText(range)));
-    }
-    LOCUS_ASSIGN_OR_RETURN(uint64_t bound_to, NaturalIn(rows[i], 5, link_.place()));
-    LOCUS_ASSIGN_OR_RETURN(uint64_t server, NaturalIn(rows[i], 6, link_.place()));
-    seen.server = static_cast<uint32_t>(server);
-    if (bound_to != server) seen.bound_to = static_cast<uint32_t>(bound_to);
-    BandFence one;
-    LOCUS_ASSIGN_OR_RETURN(uint64_t own_lo, NaturalIn(rows[i], 2, link_.place()));
-    LOCUS_ASSIGN_OR_RETURN(uint64_t own_hi, NaturalIn(rows[i], 3, link_.place()));
-    LOCUS_ASSIGN_OR_RETURN(one.step, NaturalIn(rows[i], 4, link_.place()));
-    one.own_lo = static_cast<uint32_t>(own_lo);
-    one.own_hi = static_cast<uint32_t>(own_hi);
-    std::tie(one.token_share, one.token_nonce) = internal::TokenIn(rows[i][7].value_or(""));
-    if (i == 0) seen.row = one;
-    if (one != seen.row) {
-      return refuse(absl::StrCat("the rows of locus_fence for vnodes ",
-                                 RangeText(move_.ranges.front()), " and ", RangeText(range),
-                                 " differ, and they step together: they were changed by hand"));
-    }
+  seen.server = rows.front().server;
+  for (const OwnRow& own : rows) {
+    const FenceRow& row = own.row;
+    if (row.server_id != own.server) seen.bound_to = row.server_id;
+    const BandFence one{row.own_lo, row.own_hi, row.step, own.token_share, own.token_nonce};
+    if (&own == &rows.front()) seen.row = one;
+    if (one == seen.row) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", link_.place(), ": the rows of locus_fence for vnodes ",
+                     RangeText(move_.ranges.front()), " and ", RangeText({row.lo, row.hi}),
+                     " differ, and they step together: they were changed by hand"));
   }
   return seen;
 }

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/cut_over/token.h"
 #include "migration/engine/mariadb/run/lock_holders.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
@@ -28,6 +30,7 @@ constexpr size_t kVnodes = 65536;
 // A runner must look at its move again before another one takes it over.
 constexpr std::chrono::seconds kMostTime{2};
 constexpr uint32_t kMostBatch = 512;
+constexpr size_t kMostParts = 8;
 constexpr char kWithoutWaiting[] = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
 
 std::string ValuesOf(const FenceRow& row) {
@@ -55,7 +58,7 @@ class Regrouping {
         plan_(regroup) {}
 
   absl::Status Run() {
-    LOCUS_RETURN_IF_ERROR(CheckMap());
+    LOCUS_RETURN_IF_ERROR(MakeMap(link_));
     LOCUS_RETURN_IF_ERROR(InsertRows());
     // The map is read again after each pass. Once it names no old row, no write holds one by it.
     while (true) {
@@ -83,18 +86,6 @@ class Regrouping {
   absl::Status Kept(const std::string& holders) {
     kept_ = true;
     return KeptFence(link_.place(), patience_.wait, holders);
-  }
-
-  // The fence may be one of an earlier version, whose guards find rows by their ranges.
-  absl::Status CheckMap() {
-    auto count = link_.Run("SELECT COUNT(*) FROM locus_vnode", {OneRow(1)});
-    if (count.ok() && (*count)[0].rows[0][0] == absl::StrCat(kVnodes)) return absl::OkStatus();
-    if (!count.ok() && link_.error() != kNoSuchTable) return count.status();
-    for (const char* statement :
-         {internal::kProtectFence, internal::kCreateVnodes, internal::kMapVnodes}) {
-      LOCUS_RETURN_IF_ERROR(link_.Run(statement).status());
-    }
-    return absl::OkStatus();
   }
 
   // The rows that give way are locked as writers lock them, so that they stay as they were read.
@@ -222,7 +213,8 @@ class Regrouping {
 
   // By the map, rows that change or go have writers of their own vnodes only. Others may have read
   // one by its range, with SQL of an earlier version, so each is waited for. A row that only has to
-  // end earlier may stay as it is while its writers keep it.
+  // end earlier may stay as it is while its writers keep it. A token goes with the vnodes that the
+  // row had when it was written.
   absl::Status EndRows() {
     for (const RegroupPlan::End& end : plan_.Ends()) {
       if (!end.becomes) {
@@ -234,7 +226,7 @@ class Regrouping {
         const absl::Status done =
             link_
                 .Run(absl::StrCat(kWithoutWaiting, "UPDATE locus_fence SET hi = ", row.hi,
-                                  " WHERE ", Condition(end.row)),
+                                  ", token = NULL WHERE ", Condition(end.row)),
                      {kNoRows})
                 .status();
         if (!done.ok() && !IsBusy(link_.error())) return done;
@@ -286,24 +278,89 @@ bool IsBusy(unsigned error) {
   return error == kStatementOutOfTime || error == kLockWaitTimeout || error == kDeadlock;
 }
 
-absl::StatusOr<std::vector<FenceRow>> StoredFence(ShardLink& link) {
+static absl::StatusOr<std::vector<OwnRow>> StoredRows(ShardLink& link, const std::string& which) {
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
-      link.Run("SELECT lo, hi, own_lo, own_hi, step, server_id, COALESCE(other, '')"
-               " FROM locus_fence ORDER BY lo",
-               {Rows(7, kVnodes)}));
-  std::vector<FenceRow> rows;
+      link.Run(absl::StrCat("SELECT lo, hi, own_lo, own_hi, step, server_id, @@server_id,"
+                            " COALESCE(other, ''), COALESCE(token, '') FROM locus_fence ",
+                            which),
+               {Rows(9, kVnodes)}));
+  std::vector<OwnRow> rows;
   for (const Result::Row& row : results[0].rows) {
-    uint64_t numbers[6];
-    for (size_t i = 0; i < 6; ++i) {
+    uint64_t numbers[7];
+    for (size_t i = 0; i < 7; ++i) {
       LOCUS_ASSIGN_OR_RETURN(int64_t number, NumberIn(row, i, link.place()));
       numbers[i] = static_cast<uint64_t>(number);
     }
-    rows.push_back({static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(numbers[1]),
-                    static_cast<uint32_t>(numbers[2]), static_cast<uint32_t>(numbers[3]),
-                    numbers[4], static_cast<uint32_t>(numbers[5]), row[6].value_or("")});
+    OwnRow& read = rows.emplace_back();
+    read.row = {static_cast<uint32_t>(numbers[0]),
+                static_cast<uint32_t>(numbers[1]),
+                static_cast<uint32_t>(numbers[2]),
+                static_cast<uint32_t>(numbers[3]),
+                numbers[4],
+                static_cast<uint32_t>(numbers[5]),
+                row[7].value_or("")};
+    read.server = static_cast<uint32_t>(numbers[6]);
+    std::tie(read.token_share, read.token_nonce) = internal::TokenIn(row[8].value_or(""));
   }
   return rows;
+}
+
+static std::vector<FenceRow> FenceOf(const std::vector<OwnRow>& rows) {
+  std::vector<FenceRow> fence;
+  for (const OwnRow& row : rows) fence.push_back(row.row);
+  return fence;
+}
+
+absl::StatusOr<std::vector<FenceRow>> StoredFence(ShardLink& link) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<OwnRow> rows, StoredRows(link, "ORDER BY lo"));
+  return FenceOf(rows);
+}
+
+absl::StatusOr<std::vector<OwnRow>> OwnRows(ShardLink& link, const std::vector<FencedRange>& ranges,
+                                            bool locking) {
+  // A row that goes on behind its range may be cut by the one that begins there.
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<OwnRow> rows,
+      StoredRows(link,
+                 absl::StrCat("WHERE lo BETWEEN ", ranges.front().lo, " AND ", ranges.back().hi + 1,
+                              " ORDER BY lo", locking ? " LOCK IN SHARE MODE" : "")));
+  const std::vector<FenceRow> apart = Apart(FenceOf(rows));
+  std::vector<OwnRow> own;
+  for (const FencedRange& range : ranges) {
+    auto first = std::partition_point(apart.begin(), apart.end(),
+                                      [&](const FenceRow& row) { return row.lo < range.lo; });
+    if (first != apart.end() && first->lo == range.lo && first->hi == range.hi) {
+      own.push_back(std::move(rows[static_cast<size_t>(first - apart.begin())]));
+      own.back().row = *first;
+      continue;
+    }
+    std::vector<std::string> parts;
+    for (; first != apart.end() && first->lo <= range.hi; ++first) {
+      parts.push_back(absl::StrCat(first->lo, "-", first->hi));
+    }
+    if (parts.size() > kMostParts) parts.resize(kMostParts);
+    return absl::FailedPreconditionError(absl::StrCat(
+        "mariadb ", link.place(), ": locus_fence has no row for vnodes ", range.lo, "-", range.hi,
+        parts.empty() ? "" : absl::StrCat(", but ", absl::StrJoin(parts, ", "))));
+  }
+  return own;
+}
+
+absl::StatusOr<bool> HasMap(ShardLink& link) {
+  auto count = link.Run("SELECT COUNT(*) FROM locus_vnode", {OneRow(1)});
+  if (!count.ok() && link.error() != kNoSuchTable) return count.status();
+  return count.ok() && (*count)[0].rows[0][0] == absl::StrCat(kVnodes);
+}
+
+absl::Status MakeMap(ShardLink& link) {
+  LOCUS_ASSIGN_OR_RETURN(const bool there, HasMap(link));
+  if (there) return absl::OkStatus();
+  for (const char* statement :
+       {internal::kProtectFence, internal::kCreateVnodes, internal::kMapVnodes}) {
+    LOCUS_RETURN_IF_ERROR(link.Run(statement).status());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RegroupAlone(ShardLink& link, const std::function<absl::Status()>& work) {

@@ -26,8 +26,28 @@ std::string Within(absl::Duration patience);
 // Whether this error of the server means that writers kept a row for longer.
 bool IsBusy(unsigned error);
 
-// All rows of the fence as they are stored, ascending.
+// All rows of the fence as they are stored, ascending. A row may go on below the next one, so who
+// asks for a range looks at Apart of them, or calls OwnRows.
 absl::StatusOr<std::vector<internal::FenceRow>> StoredFence(ShardLink& link);
+
+// The row that a range has for itself: it begins and ends with the range, once rows are Apart.
+struct OwnRow {
+  internal::FenceRow row;
+  uint32_t token_share = 0;  // 0 and 0: it has no token
+  uint64_t token_nonce = 0;
+  uint32_t server = 0;  // that answers
+};
+// One for each of these ranges, which ascend. FAILED_PRECONDITION: a range has none, for instance
+// because a later move has used a part of it. `locking`: in a transaction, the rows that begin in
+// the ranges, or just behind, stay as they are.
+absl::StatusOr<std::vector<OwnRow>> OwnRows(ShardLink& link, const std::vector<FencedRange>& ranges,
+                                            bool locking = false);
+
+// Whether the fence has its whole map: it may be one of an earlier version, whose guards find rows
+// by their ranges.
+absl::StatusOr<bool> HasMap(ShardLink& link);
+// Makes it where it is not so. Within RegroupAlone.
+absl::Status MakeMap(ShardLink& link);
 
 // How long writers are waited for.
 struct RegroupPatience {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "migration/apply/copy_sql.h"
 #include "migration/apply/peer_bands.h"
-#include "migration/cut_over/token.h"
 #include "migration/engine/mariadb/run/copy_marker.h"
+#include "migration/engine/mariadb/run/fence_regroup.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/backoff.h"
 #include "src/base/check.h"
@@ -54,28 +54,37 @@ class RangeCleaner {
   }
 
  private:
-  // Locked, so that nobody gives the vnodes back to this shard while their rows are deleted. The
-  // rows of the source are those of a move that took all of them: a later one may be copying here.
+  // Locked, so that nobody gives the vnodes back to this shard while their rows are deleted: a
+  // regroup that would give some of them another row needs the map. The rows of the source are
+  // those of a move that took all of them: a later one may be copying here.
   absl::Status CheckFence() {
     LOCUS_ASSIGN_OR_RETURN(
         std::vector<Result> results,
-        link_.Run(absl::StrCat("SELECT own_lo, own_hi, COALESCE(token, '') FROM locus_fence WHERE"
-                               " lo = ",
-                               range_.lo, " AND hi = ", range_.hi, " LOCK IN SHARE MODE"),
-                  {AtMostOneRow(3)}));
-    const Result& found = results[0];
-    const char* why = "has no row for";
-    if (!found.rows.empty()) {
-      LOCUS_ASSIGN_OR_RETURN(int64_t lo, NumberIn(found.rows[0], 0, link_.place()));
-      LOCUS_ASSIGN_OR_RETURN(int64_t hi, NumberIn(found.rows[0], 1, link_.place()));
-      const bool whole =
-          internal::TokenIn(found.rows[0][2].value_or("")).first == internal::kCohorts;
-      if (lo >= hi && (side_ == Side::kTarget || whole)) return absl::OkStatus();
-      why = lo < hi ? "accepts cohorts of" : "says that a later move has used";
+        // Not by WHERE: READ COMMITTED keeps no lock of rows that it leaves out.
+        link_.Run(absl::StrCat("SELECT COALESCE(SUM(fence <=> ", range_.lo,
+                               "), 0) FROM locus_vnode WHERE vnode BETWEEN ", range_.lo, " AND ",
+                               range_.hi, " LOCK IN SHARE MODE"),
+                  {OneRow(1)}));
+    LOCUS_ASSIGN_OR_RETURN(int64_t pointed, NumberIn(results[0].rows[0], 0, link_.place()));
+    const auto rows = OwnRows(link_, {range_}, true);
+    if (absl::IsFailedPrecondition(rows.status())) {
+      return Refuse(std::string(rows.status().message()));
     }
-    return absl::FailedPreconditionError(absl::StrCat("mariadb ", link_.place(), ": the fence ",
-                                                      why, " vnodes ", range_.lo, "-", range_.hi,
-                                                      ", so none of their rows is deleted"));
+    LOCUS_RETURN_IF_ERROR(rows.status());
+    const OwnRow& own = rows->front();
+    // An abort may come before all vnodes of the target have been pointed to its row.
+    const bool whole =
+        own.token_share == internal::kCohorts && pointed == range_.hi - range_.lo + 1;
+    if (own.row.own_lo >= own.row.own_hi && (side_ == Side::kTarget || whole)) {
+      return absl::OkStatus();
+    }
+    return Refuse(absl::StrCat(
+        "mariadb ", link_.place(), ": the fence ",
+        own.row.own_lo < own.row.own_hi ? "accepts cohorts of" : "says that a later move has used",
+        " vnodes ", range_.lo, "-", range_.hi));
+  }
+  static absl::Status Refuse(const std::string& why) {
+    return absl::FailedPreconditionError(absl::StrCat(why, ", so none of their rows is deleted"));
   }
 
   ShardLink& link_;
@@ -93,6 +102,9 @@ absl::Status DeleteMovedRows(ShardLink& link, const Move& move, Side side, uint6
                              std::atomic<uint64_t>& deleted) {
   uint64_t rows = kFewestDeleted;
   internal::Backoff pauses({absl::Milliseconds(2), absl::Seconds(1), 0.5});
+  LOCUS_RETURN_IF_ERROR(link.Transact([&] { return CheckRun(link, move.name, run); }));
+  LOCUS_ASSIGN_OR_RETURN(const bool has_map, HasMap(link));
+  if (!has_map) LOCUS_RETURN_IF_ERROR(RegroupAlone(link, [&] { return MakeMap(link); }));
   for (auto table = move.tables.rbegin(); table != move.tables.rend(); ++table) {
     LOCUS_RETURN_IF_ERROR(PutCopyMarker(link, move.name, table->guard.name, run));
     for (const FencedRange& range : move.ranges) {
