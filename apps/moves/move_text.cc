@@ -174,12 +174,21 @@ std::string NextText(const MoveView& view, const std::string& file) {
   sight.forth.mend = internal::MendNamed(TextAt(figures, "/forth/mend"));
   sight.back.mend = internal::MendNamed(TextAt(figures, "/back/mend"));
   sight.unguarded = TextAt(figures, "/unguarded");
+  auto standing = [&](internal::StreamSight& stream, const std::string& path) {
+    stream.waiting = TextAt(figures, path + "/waiting");
+    // -1: it stands still.
+    if (NumberAt(figures, path + "/lag_ms", 0) >= 0) stream.lag = absl::ZeroDuration();
+  };
+  standing(sight.forth, "/forth");
+  standing(sight.back, "/back");
   const std::string command = NextCommand(sight);
   if (view.record->silent > kSilent && sight.phase < Phase::kDone) {
     return absl::StrCat("locus move run ", file);
   }
   if (sight.phase == Phase::kDone || sight.phase == Phase::kAborted) return "nothing: it is over";
-  return command.empty() ? "wait" : absl::StrCat("locus move ", command, " ", file);
+  if (!command.empty()) return absl::StrCat("locus move ", command, " ", file);
+  const std::string stands = internal::StreamThatStands(sight);
+  return stands.empty() ? "wait" : absl::StrCat("wait for ", stands);
 }
 
 std::string StateOf(const MoveView& view) {

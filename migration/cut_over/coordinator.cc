@@ -184,6 +184,8 @@ Decision DecideMoving(const MoveSight& sight) {
     return Enter(Phase::kFinalizing);
   }
   if (wish.goal != share) return DecideStep(sight);
+  const std::string stands = StreamThatStands(sight);
+  if (!stands.empty()) return Wait(stands);
   return Wait(share == kWhole ? "`locus move finalize`" : "the next command");
 }
 
@@ -331,6 +333,17 @@ std::string RepairCommand(const MoveSight& sight) {
 
 }  // namespace
 
+std::string StreamThatStands(const MoveSight& sight) {
+  if (sight.phase != Phase::kReady) return "";
+  for (const auto& [stream, from] :
+       {std::pair(&sight.back, "target"), std::pair(&sight.forth, "source")}) {
+    if (stream->waiting.empty() && stream->lag != absl::InfiniteDuration()) continue;
+    return absl::StrCat("the stream from the ", from, ", which stands still",
+                        stream->waiting.empty() ? "" : ": ", stream->waiting);
+  }
+  return "";
+}
+
 std::string NextCommand(const MoveSight& sight) {
   const uint32_t share = sight.fences.share;
   const bool broken =
@@ -343,7 +356,7 @@ std::string NextCommand(const MoveSight& sight) {
       return sight.wish.ending == Ending::kCleanup ? "" : "cleanup";
     case Phase::kReady:
       if (!sight.wish.hold.empty()) return "resume";
-      if (sight.wish.goal != share) return "";
+      if (sight.wish.goal != share || !StreamThatStands(sight).empty()) return "";
       return share == kWhole ? "finalize" : "step";
     default:
       return sight.wish.hold.empty() ? "" : "resume";

@@ -161,6 +161,9 @@ Seeding RepairedSeeding(Phase phase, const Seeding& now, const Repair& repair);
 // The state that people see: a phase, or STEP(p), HOLD(p), ROLLING_BACK(p), SWITCHED.
 std::string StateName(const MoveSight& sight);
 
+// Which stream of a move at READY stands, and why; empty: both flow.
+std::string StreamThatStands(const MoveSight& sight);
+
 // The next safe command, for people: "locus move step", "wait", ...; empty: none is needed.
 std::string NextCommand(const MoveSight& sight);
 

@@ -27,6 +27,7 @@ class MoveTextTest : public ::testing::Test {
     record.silent = silent_;
     record.wish.started = true;
     record.wish.hold = hold_;
+    record.wish.goal = goal_;
     record.status = figures;
     view_.record = record;
     view_.source = view_.target = internal::BandFence();
@@ -35,6 +36,7 @@ class MoveTextTest : public ::testing::Test {
   mariadb::MoveView view_;
   absl::Duration silent_ = absl::Seconds(1);
   std::string hold_;
+  uint32_t goal_ = 0;
 };
 
 constexpr char kRows[] =
@@ -72,6 +74,23 @@ TEST_F(MoveTextTest, FullTarget_SaysWhatItWaitsForAndNotHowLong) {
   EXPECT_THAT(Text(internal::Phase::kCopying, before), HasSubstr("(20 %), waits: held\n"));
   silent_ = absl::Minutes(1);
   EXPECT_THAT(Text(internal::Phase::kCopying, before), HasSubstr("(20 %), waits: no runner\n"));
+}
+
+TEST_F(MoveTextTest, StreamBackThatStandsStill_IsNextInsteadOfFinalize) {
+  view_.fences = {internal::Situation::Kind::kAgreed, 10000, 10000, internal::Side::kSource};
+  goal_ = 10000;
+  auto next = [&](const std::string& back) {
+    const std::string text =
+        Text(internal::Phase::kReady,
+             absl::StrCat(R"({"forth": {"lag_ms": 5.0}, "back": {)", back, "}}"));
+    return text.substr(text.rfind("  next"));
+  };
+  EXPECT_THAT(next(R"("lag_ms": 5.0)"), HasSubstr("locus move finalize peak.toml\n"));
+  EXPECT_THAT(next(""), HasSubstr("locus move finalize peak.toml\n"));
+  const std::string stands = " wait for the stream from the target, which stands still";
+  EXPECT_THAT(next(R"("lag_ms": -1.0)"), HasSubstr(stands + "\n"));
+  EXPECT_THAT(next(R"json("lag_ms": 5.0, "waiting": "full (1114)")json"),
+              HasSubstr(stands + ": full (1114)\n"));
 }
 
 // An earlier version told less.

@@ -152,6 +152,28 @@ TEST(CoordinatorTest, StreamThatStandsStill_GetsNoBand) {
   EXPECT_EQ(Decide(sight).kind, Kind::kWait);
 }
 
+TEST(CoordinatorTest, StreamThatStandsStill_IsNextInsteadOfACommand) {
+  for (uint32_t share : {uint32_t{1000}, kWhole}) {
+    EXPECT_EQ(NextCommand(At(share, share)), share == kWhole ? "finalize" : "step");
+    for (bool back : {false, true}) {
+      MoveSight sight = At(share, share);
+      StreamSight& stream = back ? sight.back : sight.forth;
+      const std::string stands =
+          absl::StrCat("the stream from the ", back ? "target" : "source", ", which stands still");
+      stream.lag = absl::InfiniteDuration();
+      EXPECT_EQ(NextCommand(sight), "");
+      EXPECT_EQ(Decide(sight).why, stands);
+      stream.waiting = "a lock (1205)";
+      EXPECT_EQ(Decide(sight).why, stands + ": a lock (1205)");
+      // Reconnecting: its last marker is not old yet.
+      stream.lag = absl::Milliseconds(5);
+      EXPECT_EQ(NextCommand(sight), "");
+      sight.wish.hold = "by ana";
+      EXPECT_EQ(NextCommand(sight), "resume");
+    }
+  }
+}
+
 // An event that cannot be applied is not lost, so a repair without an option would find nothing.
 TEST(CoordinatorTest, StreamBroken_NextNamesTheOptionThatMendsIt) {
   using Mend = internal::StreamSight::Mend;
