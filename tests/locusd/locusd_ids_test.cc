@@ -296,7 +296,8 @@ void ExpectTypesOfLater(const std::string& uri, const std::string& password) {
     SequenceType type;
     type.name = name;
     type.step = 10;
-    ASSERT_TRUE((*types)->Create(type).ok());
+    // The counter "orders" has numbers.
+    ASSERT_TRUE((*types)->Create(type, SequenceTypeStore::Repeats::kAllowed).ok());
   }
   EXPECT_EQ(ids.StatusOf("GET", "/v1/sequences/returns:/next"), 412u);
   EXPECT_EQ(ids.StatusOf("GET", "/v1/sequences/returns:in_use/next"), 412u) << "as was learnt";

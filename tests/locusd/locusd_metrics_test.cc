@@ -101,7 +101,8 @@ TEST(LocusdMetricsTest, WithoutAConfiguration_ShowsAllToWatchButWhatItHasNot) {
   const Names watched = WatchedIn("http.md");
   EXPECT_THAT(watched, SizeIs(::testing::Gt(25)));
   EXPECT_THAT(Without(watched, ShownBy(AskAt(address, "/metrics")->body)),
-              ElementsAre("locusd_certificate_left_seconds", "locusd_reload_failing",
+              ElementsAre("locus_sequence_counters_begun_total", "locus_sequence_store_was_empty",
+                          "locusd_certificate_left_seconds", "locusd_reload_failing",
                           "locusd_reload_failures_total", "locusd_token_refused_total"));
 }
 

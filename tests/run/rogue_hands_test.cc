@@ -150,11 +150,11 @@ TEST_F(RogueHandsTest, OnlineSchemaChangeOfTheSource_IsHeldAndNothingIsLost) {
           "INSERT IGNORE INTO _orders_new (", columns, ") SELECT ", columns,
           " FROM orders LOCK IN SHARE MODE;"
           "RENAME TABLE orders TO _orders_old, _orders_new TO orders; DROP TABLE _orders_old"));
-  // Whichever stream notices it first: the one that reads the statement, or the one that writes
-  // rows.
+  // Whichever is noticed first: the new trigger, the new table, or by the stream that writes rows.
   ASSERT_TRUE(WaitUntil([&] { return !Record().wish.hold.empty(); })) << Record().status;
   EXPECT_THAT(Record().wish.hold,
               ::testing::AnyOf(HasSubstr("table \"orders\" may have been changed while it moves: "),
+                               HasSubstr("CREATE TRIGGER of table \"orders\""),
                                HasSubstr("the target has 4 columns, the source 3")));
   orders_->WaitForWrites(50);
   // The fences still say who accepts what, but the new table of the source has no guards.

@@ -95,6 +95,16 @@ export interface MoveFigures {
   unguarded?: string;
   differs?: string;
   published?: { share: number; step: number };
+  // What the next runner goes on with.
+  waits?: {
+    step: number;
+    serial: number;
+    share: number;
+    taken_back: number;
+    at_share_ms: number;
+    gates_fail_ms: number;
+    busy_ms: number;
+  };
 }
 export interface MoveStream {
   lag_ms: number;
