@@ -319,6 +319,20 @@ TEST_F(FenceCutTest, MoveBack_UsesTheRowsThatAreThere) {
   EXPECT_TRUE(Accepts(20));
 }
 
+// A row of an earlier move between the same shards is no trace of this one; a run that a rebind
+// wrote down was later taken for one, and the move for one whose record is lost.
+TEST_F(FenceCutTest, RebindBeforeTheStart_LeavesNoTraceOfTheMove) {
+  MakeFence("(0, 65535, 0, 0, 3, @@server_id, 'orders-a', NULL)");
+  const std::string runs = "SELECT COALESCE(SUM(run), 0) FROM locus_bands.locus_run";
+  for (const char* before : {"7", "0"}) {
+    MayBindUnbegun(move_, *link_, *link_, false).IgnoreError();
+    const bool begun = before[0] == '7';
+    if (begun) EXPECT_NE(server_->Value(runs), "7") << "its run may still obey a token";
+    if (!begun) EXPECT_EQ(server_->Value(runs), "0");
+    server_->Sql("DELETE FROM locus_bands.locus_run");
+  }
+}
+
 // A map that names a row with another band: pointing the vnode elsewhere would accept an order
 // twice, or nowhere.
 TEST_F(FenceCutTest, MapChangedByHand_IsRefused) {

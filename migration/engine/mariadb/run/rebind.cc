@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "migration/apply/peer_bands.h"
+#include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/engine/mariadb/run/fence_regroup.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/engine/mariadb/session/primary.h"
@@ -165,7 +166,9 @@ absl::Status MayBindUnbegun(const Move& move, ShardLink& source, ShardLink& targ
   LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, TouchingOrNone(move, Side::kTarget, target));
   const bool prepared =
       absl::c_any_of(rows, [&](const FenceRow& row) { return row.other == move.source.name; });
-  if (prepared && !dry) {
+  // Such a row may be one of an earlier move between these shards. A run of this one left its name.
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> traces, TracesOf(target, move.name));
+  if (prepared && !traces.empty() && !dry) {
     // A stream of an earlier run may have read a token that the promoted source lacks.
     const std::optional<uint64_t> word = internal::RandomWord();
     if (!word) return absl::UnavailableError("the system has no randomness for a run's number");
