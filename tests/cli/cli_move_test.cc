@@ -167,6 +167,14 @@ class CliRepairTest : public CliPreflightTest {
     Sql(0, absl::StrCat("UPDATE locus_fence SET own_lo = 10000, step = 3, token = ", token));
     Sql(1, "UPDATE locus_fence SET own_hi = 10000, step = 3");
   }
+  // To what becomes of the table: the move has ended, and the target has the vnodes.
+  void EndMove(std::vector<VnodeMove> moves = {}, uint32_t owner = 2) {
+    const RoutingTable table = RoutingTable::Parse(ReadFile(table_)).value();
+    auto ended = RoutingTable::Make(table.epoch() + 1, table.shards(), {{9, owner}, {65535, 1}},
+                                    std::move(moves), table.table_id());
+    ASSERT_TRUE(ended.ok()) << ended.status();
+    WriteFile(table_, ended->ToJson());
+  }
   static constexpr char kLastToken[] = "'{\"share\": 10000, \"nonce\": 77}'";
 
   static constexpr char kMove[] = "peak.1>2";
@@ -314,6 +322,7 @@ TEST_F(CliRepairTest, RowsThatACleanupKept_AreDeletedByALaterOne) {
 TEST_F(CliRepairTest, CleanupOfAMoveThatIsDone_RemovesWhatIsLeftOrSaysThatNothingIs) {
   Sql(0, "UPDATE locus_move SET phase = 'DONE', hold = '', goal = 10000, ending = 'cleanup'");
   SetFences(kLastToken);
+  EndMove();
   for (int again = 0; again < 2; ++again) {
     const Outcome outcome = RunLocus({"move", "cleanup", file_});
     EXPECT_EQ(outcome.exit, 0) << outcome.err;
@@ -338,6 +347,43 @@ TEST_F(CliRepairTest, CleanupOfAMoveThatIsDone_RemovesWhatIsLeftOrSaysThatNothin
   EXPECT_EQ(outcome.out, "peak.1>2: is cleaned up again: s2: locus_moved_table\n") << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("nobody runs it now"));
   EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kCleanup);
+}
+
+// Its source has orders of a later move, or copies of one under way. "Delete them by hand" was the
+// advice.
+TEST_F(CliRepairTest, CleanupOfAMoveThatIsDone_SaysThatALaterMoveHasUsedItsVnodes) {
+  Sql(0,
+      "UPDATE locus_move SET phase = 'DONE', hold = '', goal = 10000, ending = 'cleanup';"
+      "INSERT INTO orders VALUES (5, 1)");
+  auto says_used = [&](const std::string& when) {
+    const Outcome outcome = RunLocus({"move", "cleanup", file_});
+    EXPECT_EQ(outcome.exit, 0) << when << ": " << outcome.err;
+    EXPECT_EQ(outcome.out,
+              "peak.1>2: already cleaned up; a later move has used vnodes 0-9, or some of them: s1 "
+              "was not looked at for rows of them\n")
+        << when;
+  };
+  EndMove();
+  SetFences("NULL");
+  says_used("a move back was prepared");
+  SetFences(kLastToken);
+  EndMove({{5, 9, 1, 0, 0}});
+  says_used("a move back stands in the table");
+  EndMove({}, 1);
+  says_used("the table gives the vnodes to the source");
+  EndMove();
+  // A client kept the earlier row, so that it still ends at 9.
+  Sql(0,
+      "INSERT INTO locus_fence SET lo = 5, hi = 9, own_lo = 10000, own_hi = 10000, step = 7,"
+      " server_id = @@server_id");
+  says_used("a later move cut the row");
+  Sql(0, "UPDATE locus_fence SET hi = 4 WHERE lo = 0");
+  says_used("the row was shortened");
+  Sql(0, "UPDATE locus_move SET keep = 1");
+  const Outcome kept = RunLocus({"move", "cleanup", file_});
+  EXPECT_EQ(kept.exit, 1);
+  EXPECT_THAT(kept.err, HasSubstr("locus_fence has no row for vnodes 0-9, but 0-4, 5-9"));
+  EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kDone);
 }
 
 TEST_F(CliRepairTest, StartAgain_MakesDroppedTablesOfTheMove) {

@@ -91,18 +91,20 @@ TEST_F(MoveRunnerTest, CleanedUpAgain_RemovesTheTriggersThatCameBack) {
   WaitForPhase(Phase::kDone);
   runner->End();
   auto control = mariadb::MoveControl::Create(move_).value();
-  EXPECT_THAT(control->LookForRemains().value().marks, ::testing::IsEmpty());
+  EXPECT_THAT(control->LookForRemains(publisher_->Current().value()).value().marks,
+              ::testing::IsEmpty());
   ASSERT_TRUE(mariadb::MovedTables::Create(As(1, "mover"), move_.tables, move_.movers)
                   ->Install(move_.name)
                   .ok());
-  EXPECT_THAT(control->LookForRemains().value().marks,
+  EXPECT_THAT(control->LookForRemains(publisher_->Current().value()).value().marks,
               ::testing::ElementsAre("orders-b: locus_moved_table"));
   const absl::Status again = control->CleanAgain();
   ASSERT_TRUE(again.ok()) << again;
   auto second = StartRunner("two");
   WaitForPhase(Phase::kDone);
   second->End();
-  EXPECT_THAT(control->LookForRemains().value().marks, ::testing::IsEmpty());
+  EXPECT_THAT(control->LookForRemains(publisher_->Current().value()).value().marks,
+              ::testing::IsEmpty());
   EXPECT_EQ(Value(1,
                   "SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_NAME LIKE"
                   " 'locus_version%'"),

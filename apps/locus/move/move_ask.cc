@@ -141,7 +141,8 @@ class AskedMove {
         "of that shard; nothing was begun anew"));
   }
   absl::Status CleanAgain(bool dry, std::string& out) {
-    LOCUS_ASSIGN_OR_RETURN(const MoveControl::Remains remains, control_->LookForRemains());
+    LOCUS_ASSIGN_OR_RETURN(const MoveControl::Remains remains,
+                           control_->LookForRemains(opened_.table));
     if (!remains.rows.empty()) {
       return absl::FailedPreconditionError(
           absl::StrCat(remains.rows,
@@ -150,7 +151,13 @@ class AskedMove {
                        move_.target.name, " (`locus verify`), and delete them by hand"));
     }
     if (remains.marks.empty()) {
-      absl::StrAppend(&out, move_.name, ": already cleaned up; nothing is left\n");
+      absl::StrAppend(&out, move_.name, ": already cleaned up; ",
+                      remains.used.empty()
+                          ? "nothing is left"
+                          : absl::StrCat("a later move has used vnodes ", remains.used,
+                                         ", or some of them: ", move_.source.name,
+                                         " was not looked at for rows of them"),
+                      "\n");
       return absl::OkStatus();
     }
     if (!dry) LOCUS_RETURN_IF_ERROR(control_->CleanAgain());

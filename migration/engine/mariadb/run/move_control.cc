@@ -136,34 +136,48 @@ absl::StatusOr<Wish> MoveControl::Change(const std::string& what, const Ask& ask
   return last;
 }
 
-absl::StatusOr<MoveControl::Remains> MoveControl::LookForRemains() {
+absl::StatusOr<MoveControl::Remains> MoveControl::LookForRemains(const RoutingTable& table) {
   Remains remains;
   for (ShardLink* link : {source_.get(), target_.get()}) {
     const std::string& shard = link == source_.get() ? move_.source.name : move_.target.name;
     LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> traces, TracesOf(*link, move_.name));
-    for (const std::string& table : traces) {
-      if (table != kRuns) remains.marks.push_back(absl::StrCat(shard, ": ", table));
+    for (const std::string& trace : traces) {
+      if (trace != kRuns) remains.marks.push_back(absl::StrCat(shard, ": ", trace));
     }
   }
-  // Rows that the source accepts are those of a later move.
-  const auto own = source_bands_->ReadUnbound();
-  if (!own.ok() && !absl::IsFailedPrecondition(own.status())) return own.status();
-  if (!own.ok() || own->row.own_lo < own->row.own_hi) return remains;
-  for (const MovedTable& table : move_.tables) {
-    for (const FencedRange& range : move_.ranges) {
+  for (const FencedRange& range : move_.ranges) {
+    LOCUS_ASSIGN_OR_RETURN(bool used, IsUsedLater(range));
+    for (uint32_t vnode = range.lo; vnode <= range.hi; ++vnode) {
+      const ShardGene gene = ShardGene::FromUint16(static_cast<uint16_t>(vnode));
+      used = used || table.MoveOf(gene) != nullptr || table.OwnerOf(gene).id == move_.source.id;
+    }
+    if (used) {
+      absl::StrAppend(&remains.used, remains.used.empty() ? "" : ", ", range.lo, "-", range.hi);
+      continue;
+    }
+    for (const MovedTable& moved : move_.tables) {
+      if (!remains.rows.empty()) break;
       const auto found = source_->Run(
-          absl::StrCat("SELECT 1 FROM ", internal::SqlName(table.guard.name), " WHERE ",
-                       internal::RowsOf(table.guard, range, true), " LIMIT 1"),
+          absl::StrCat("SELECT 1 FROM ", internal::SqlName(moved.guard.name), " WHERE ",
+                       internal::RowsOf(moved.guard, range, true), " LIMIT 1"),
           {AtMostOneRow(1)});
-      if (!found.ok() && source_->error() == kNoSuchTable) break;
+      if (!found.ok() && source_->error() == kNoSuchTable) continue;
       LOCUS_RETURN_IF_ERROR(found.status());
       if ((*found)[0].rows.empty()) continue;
       remains.rows = absl::StrCat(move_.source.name, " has rows of vnodes ", range.lo, "-",
-                                  range.hi, " in ", internal::Quoted(table.guard.name));
-      return remains;
+                                  range.hi, " in ", internal::Quoted(moved.guard.name));
     }
   }
   return remains;
+}
+
+// Whether the source's row of the range is no longer as this move left it.
+absl::StatusOr<bool> MoveControl::IsUsedLater(const FencedRange& range) {
+  const auto rows = OwnRows(*source_, {range});
+  if (absl::IsFailedPrecondition(rows.status())) return true;
+  LOCUS_RETURN_IF_ERROR(rows.status());
+  const OwnRow& own = rows->front();
+  return own.row.own_lo < own.row.own_hi || own.token_share != RoutingTable::kMaxPermyriad;
 }
 
 absl::Status MoveControl::CleanAgain() {
@@ -175,14 +189,17 @@ absl::Status MoveControl::CleanAgain() {
 
 // A runner would find out only when the move is under way again, and hold it for ever.
 absl::Status MoveControl::MayCleanAgain() {
-  LOCUS_ASSIGN_OR_RETURN(const internal::BandFence own, source_bands_->Read());
-  if (own.own_lo >= own.own_hi && own.token_share == RoutingTable::kMaxPermyriad) {
-    return absl::OkStatus();
+  for (const FencedRange& range : move_.ranges) {
+    LOCUS_ASSIGN_OR_RETURN(const bool used, IsUsedLater(range));
+    if (!used) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the fence of ", move_.source.name, " says that a later move has used the vnodes ",
+        range.lo, "-", range.hi,
+        ", or some of them, so its rows of them may be that move's, and nothing is deleted. Delete "
+        "rows by hand only where the routing table gives their vnodes to another shard and no move "
+        "has them, and where that shard has them (`locus verify`)"));
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the fence of ", move_.source.name,
-      " says that a later move has used the vnodes, so its rows of them are not known to be this "
-      "move's: compare them with the shard that owns them, and delete them by hand"));
+  return source_bands_->Read().status();
 }
 
 absl::Status MoveControl::DropCandidate(const std::string& candidate) {

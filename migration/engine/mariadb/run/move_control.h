@@ -75,8 +75,11 @@ class MoveControl {
   struct Remains {
     std::vector<std::string> marks;  // "orders-a: locus_moved_table", ...: a cleanup removes them
     std::string rows;  // where the source has rows again, which no cleanup deletes; empty: none
+    // "40-49, 60-69": vnodes that a later move has used, or that `table` gives the source, or moves
+    // again. The source's rows of them are not this move's, and are not looked at.
+    std::string used;
   };
-  absl::StatusOr<Remains> LookForRemains();
+  absl::StatusOr<Remains> LookForRemains(const RoutingTable& table);
   // Has a runner clean up again, rows that were kept included. FAILED_PRECONDITION: a later move
   // has used the vnodes. ABORTED: the move changed meanwhile: repeat the call.
   absl::Status CleanAgain();
@@ -102,6 +105,7 @@ class MoveControl {
  private:
   absl::Status EndRuns(uint32_t share);
   absl::Status MayCleanAgain();
+  absl::StatusOr<bool> IsUsedLater(const FencedRange& range);
   explicit MoveControl(Move move) : move_(std::move(move)) {}
 
   const Move move_;
