@@ -66,6 +66,7 @@ constexpr ErrorRule kRules[] = {
     {1213, Means::kConflict},   // deadlock
     {1226, Means::kReconnect},  // a limit of the account: MAX_USER_CONNECTIONS and the like
     {1238, Means::kPermanent},  // a variable is read-only
+    {1265, Means::kPermanent},  // a value does not fit its column
     {1267, Means::kPermanent},  // mix of collations
     {1273, Means::kPermanent},  // unknown collation
     {1289, Means::kPermanent},  // the feature is disabled
@@ -74,6 +75,7 @@ constexpr ErrorRule kRules[] = {
     {1356, Means::kPermanent},  // a view names what is not there
     {1364, Means::kPermanent},  // a column has no default
     {1366, Means::kPermanent},  // a value is wrong for its column
+    {1411, Means::kPermanent},  // a value is wrong for a function
     {1419, Means::kPermanent},  // SUPER is needed for triggers while the log is on
     {1436, Means::kPermanent},  // thread stack
     {1442, Means::kPermanent},  // a trigger changes its own table
@@ -140,7 +142,8 @@ Verdict Judge(unsigned number, std::string_view sqlstate) {
   const std::string_view kind = sqlstate.substr(0, 2);
   if (kind == "08") return VerdictOf(Means::kReconnect);
   // Numbers of columns or rows, what the server cannot do, values, constraints, rights and names.
-  for (std::string_view permanent : {"07", "0A", "21", "22", "23", "28", "3D", "42", "44"}) {
+  // A warning (01) is an error where the session is strict.
+  for (std::string_view permanent : {"01", "07", "0A", "21", "22", "23", "28", "3D", "42", "44"}) {
     if (kind == permanent) return VerdictOf(Means::kPermanent);
   }
   return VerdictOf(Means::kTransient);

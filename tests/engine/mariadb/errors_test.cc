@@ -36,7 +36,8 @@ TEST(ErrorsTest, EachKindOfError_HasItsVerdict) {
            {2013, "HY000", reconnect},  {5012, "HY000", reconnect}, {1047, "08S01", reconnect},
            {1153, "08S01", refused},    {2014, "HY000", refused},   {2020, "HY000", refused},
            {1045, "28000", refused},    {1049, "42000", refused},   {2026, "HY000", reconnect},
-           {2059, "HY000", refused}}) {
+           {2059, "HY000", refused},    {1265, "01000", permanent}, {1262, "01000", permanent},
+           {1411, "HY000", permanent}}) {
     const Verdict verdict = Judge(one.number, one.sqlstate);
     EXPECT_EQ(verdict.code, one.verdict.code) << one.number;
     EXPECT_EQ(verdict.conflict, one.verdict.conflict) << one.number;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/tombstone_sql.h"
+#include "migration/stream/event.h"
 #include "migration/stream/table_layout.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -266,7 +267,10 @@ absl::Status RowWriter::Execute(Table& table, BulkStatement& statement) {
     return status;
   }
   order_matters_ = error == kDuplicateKey;
-  if (!order_matters_) return status;
+  if (!order_matters_) {
+    return stream::Prefixed(
+        absl::StrCat("a row of ", Quoted(table.moved().guard.name), " is not taken: "), status);
+  }
   absl::Status conflict =
       absl::DataLossError(absl::StrCat("a row of ", Quoted(table.moved().guard.name),
                                        " has a unique key of another row: ", status.message()));
@@ -274,26 +278,56 @@ absl::Status RowWriter::Execute(Table& table, BulkStatement& statement) {
   return conflict;
 }
 
-absl::Status RowWriter::Insert(Table& table) {
-  if (table.inserts_.empty()) return absl::OkStatus();
-  LOCUS_ASSIGN_OR_RETURN(BulkStatement * statement, Change(table, table.sql_.insert));
-  for (const RowHistory* history : table.inserts_) {
-    const stream::Row& row = history->last().row;
-    for (uint32_t key : table.map_.key) statement->Add(row[key]);
-    for (uint32_t other : table.map_.others) statement->Add(row[other]);
+absl::Status RowWriter::Send(Table& table, const std::string& text, const Histories& histories,
+                             const std::vector<uint32_t>& columns) {
+  if (histories.empty()) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(BulkStatement * statement, Change(table, text));
+  for (const RowHistory* history : histories) {
+    for (uint32_t column : columns) statement->Add(history->last().row[column]);
   }
   return Execute(table, *statement);
 }
 
-absl::Status RowWriter::Update(Table& table) {
-  if (table.updates_.empty()) return absl::OkStatus();
-  LOCUS_ASSIGN_OR_RETURN(BulkStatement * statement, Change(table, table.sql_.update));
-  for (const RowHistory* history : table.updates_) {
+// No strict session can write the number 0 of an ENUM, which stands for a value that was none of
+// its members (1265). A session that is not strict can, but would change other values as silently:
+// so each such row is compared with what came.
+absl::Status RowWriter::Write(Table& table, const std::string& text, const Histories& histories,
+                              const std::vector<uint32_t>& columns) {
+  Histories others, odd;
+  for (const RowHistory* history : histories) {
     const stream::Row& row = history->last().row;
-    for (uint32_t other : table.map_.others) statement->Add(row[other]);
-    for (uint32_t key : table.map_.key) statement->Add(row[key]);
+    const bool is_odd = std::any_of(columns.begin(), columns.end(), [&](uint32_t column) {
+      auto* member = std::get_if<stream::EnumNumber>(&row[column]);
+      return member != nullptr && member->number == 0;
+    });
+    (is_odd ? odd : others).push_back(history);
   }
-  return Execute(table, *statement);
+  LOCUS_RETURN_IF_ERROR(Send(table, text, others, columns));
+  if (odd.empty()) return absl::OkStatus();
+  LOCUS_RETURN_IF_ERROR(session_.SetStrict(false));
+  LOCUS_RETURN_IF_ERROR(Send(table, text, odd, columns));
+  LOCUS_RETURN_IF_ERROR(session_.SetStrict(true));
+  for (const RowHistory* history : odd) {
+    LOCUS_ASSIGN_OR_RETURN(const bool same, IsSame(table, history->last().row));
+    if (same) continue;
+    return absl::DataLossError(absl::StrCat(
+        "a row of ", Quoted(table.moved().guard.name),
+        " has an ENUM whose value is none of its members, and another value that the shard would"
+        " change when it writes the row; give the ENUM one of its members"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RowWriter::Insert(Table& table) {
+  std::vector<uint32_t> columns = table.map_.key;
+  columns.insert(columns.end(), table.map_.others.begin(), table.map_.others.end());
+  return Write(table, table.sql_.insert, table.inserts_, columns);
+}
+
+absl::Status RowWriter::Update(Table& table) {
+  std::vector<uint32_t> columns = table.map_.others;
+  columns.insert(columns.end(), table.map_.key.begin(), table.map_.key.end());
+  return Write(table, table.sql_.update, table.updates_, columns);
 }
 
 // The posts first, all in one order: an INSERT of a client reads nothing else. Then the tombstone,

@@ -108,6 +108,11 @@ class RowWriter {
   absl::Status MakeRoom(Table& table);
   absl::Status Insert(Table& table);
   absl::Status Update(Table& table);
+  // Runs `text` with the values of each row in the order of `columns`; Send: as the session is.
+  absl::Status Write(Table& table, const std::string& text, const Histories& histories,
+                     const std::vector<uint32_t>& columns);
+  absl::Status Send(Table& table, const std::string& text, const Histories& histories,
+                    const std::vector<uint32_t>& columns);
   absl::Status Remove(Table& table);
   absl::Status CheckTombstones(Table& table);
   absl::StatusOr<BoundStatement*> Select(Table& table, const std::string& text);

@@ -11,6 +11,15 @@
 
 namespace locus::mariadb {
 
+namespace {
+
+std::string SqlModeOf(bool strict) {
+  return absl::StrCat("sql_mode = '", strict ? "STRICT_ALL_TABLES," : "",
+                      "ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO'");
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const MariadbOptions& server) {
   std::string place;
   LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToPrimary(server, place));
@@ -20,9 +29,8 @@ absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const Mariadb
   // other shard has checked what they refer to, and an order's rows move together.
   // A wait for a lock ends before the client library takes the server for dead.
   LOCUS_RETURN_IF_ERROR(session->Run(
-      absl::StrCat("SET NAMES binary, time_zone = '+00:00', sql_mode ="
-                   " 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO',"
-                   " autocommit = 1, tx_isolation = 'READ-COMMITTED', foreign_key_checks = 0,"
+      absl::StrCat("SET NAMES binary, time_zone = '+00:00', ", SqlModeOf(true),
+                   ", autocommit = 1, tx_isolation = 'READ-COMMITTED', foreign_key_checks = 0,"
                    " innodb_lock_wait_timeout = LEAST(@@innodb_lock_wait_timeout, ",
                    std::max(1u, WholeSeconds(server.timeout) - 1),
                    // A process that is stopped, or cut off, inside a transaction must not keep rows
@@ -34,6 +42,14 @@ absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const Mariadb
   LOCUS_ASSIGN_OR_RETURN(const int64_t bytes, NumberIn(packet.rows[0], 0, session->place_));
   session->max_packet_ = static_cast<size_t>(std::max<int64_t>(bytes, 0));
   return session;
+}
+
+absl::Status TargetSession::SetStrict(bool strict) {
+  // Without an answer it is not known.
+  strict_ = false;
+  LOCUS_RETURN_IF_ERROR(Run(absl::StrCat("SET ", SqlModeOf(strict))));
+  strict_ = strict;
+  return absl::OkStatus();
 }
 
 uint64_t TargetSession::session() const { return mysql_thread_id(handle_.get()); }

@@ -27,6 +27,10 @@ class TargetSession {
   absl::StatusOr<Result> Query(const std::string& statement, const Shape& shape);
   absl::Status Run(const std::string& statement) { return Query(statement, kNoRows).status(); }
 
+  // false: what a strict session refuses is stored as near as the column can. For a value that is
+  // stored elsewhere and that no strict session can write. Each transaction begins strict.
+  absl::Status SetStrict(bool strict);
+
   size_t max_packet() const { return max_packet_; }  // max_allowed_packet
   // Its number on the server.
   uint64_t session() const;
@@ -44,7 +48,8 @@ class TargetSession {
   template <typename Work>
   absl::Status TransactOnce(Work work) {
     conflict_ = false;
-    absl::Status status = Run("START TRANSACTION");
+    absl::Status status = strict_ ? absl::OkStatus() : SetStrict(true);
+    if (status.ok()) status = Run("START TRANSACTION");
     if (status.ok()) status = work();
     if (status.ok()) status = Run("COMMIT");
     if (status.ok()) return status;
@@ -80,6 +85,7 @@ class TargetSession {
   const absl::Duration timeout_;
   size_t max_packet_ = 0;
   bool conflict_ = false;
+  bool strict_ = true;
   unsigned error_ = 0;
 };
 
