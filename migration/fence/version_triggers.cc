@@ -44,11 +44,17 @@ std::string RefuseIf(const std::string& too_high) {
                       " before a move';\n    END IF;\n");
 }
 
-// Above the versions of the rows that a statement, a REPLACE, has deleted. Of one table: a trigger
-// of the service may insert into another moved table meanwhile, but never into the same one (1442).
+// Above the versions of the rows that a statement, a REPLACE, has deleted, or kLater. Of one
+// table: a trigger of the service may insert into another moved table meanwhile, but never into the
+// same one (1442).
 std::string GoneOf(const KeyedTable& table) {
   return absl::StrCat("@", SqlName(absl::StrCat("locus_gone_", table.guard.name)));
 }
+
+// What the variable has where the key is only known behind the INSERT. The server takes a variable
+// for a signed number in a GREATEST: the highest of these. Should a row have been deleted at it,
+// the same is looked up once more.
+constexpr char kLater[] = "9223372036854775807";
 
 // `statements` for everybody but the movers. Each variable costs the movers, too, some time a row.
 std::string BodyOf(const std::vector<std::string>& movers, const std::string& variables,
@@ -72,6 +78,30 @@ std::string EachOfKey(const KeyedTable& table,
   return absl::StrJoin(all, " AND ");
 }
 
+// Of the key that NEW has so far. NULL: of a column that got no value or NULL, the server chooses
+// the value behind this trigger (an implicit default, the time for a TIMESTAMP), or refuses the
+// row.
+std::string BucketOfGiven(const KeyedTable& table) {
+  std::string missing;
+  for (size_t i = 0; i < table.primary_key.size(); ++i) {
+    // The text of the others is NULL then.
+    if (internal::KeyFormOf(table, i) != KeyForm::kInstant) continue;
+    absl::StrAppend(&missing, missing.empty() ? "" : " OR ", "NEW.", SqlName(table.primary_key[i]),
+                    " IS NULL");
+  }
+  const std::string bucket = BucketOf(table, "NEW.");
+  return missing.empty() ? bucket : absl::StrCat("IF(", missing, ", NULL, ", bucket, ")");
+}
+
+// A lock on the post: deletions of its bucket are seen, or wait.
+std::string LockPost(const std::string& bucket) {
+  return absl::StrCat("SET locus_tombstone = (SELECT version FROM locus_tombstone WHERE ",
+                      PostOf(bucket), " LOCK IN SHARE MODE);\n");
+}
+constexpr char kRefuseLackOfPosts[] =
+    "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT ="
+    " 'LOCUS_REFUSED locus_tombstone lacks its posts: locus move repair makes them';\n";
+
 // Locking reads see what is committed, and what they saw stays until the transaction ends. In a
 // trigger SET v = (SELECT ...) and IF EXISTS (SELECT ...) lock, whatever they say; only SELECT ...
 // INTO can read without a lock. A locking read of a row that may be missing would lock the gap
@@ -79,14 +109,9 @@ std::string EachOfKey(const KeyedTable& table,
 std::string AboveTombstone(const KeyedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
   return absl::StrCat(
-      "    SET locus_bucket = ", BucketOf(table, "NEW."),
-      ";\n"
-      "    SET locus_tombstone = (SELECT version FROM locus_tombstone WHERE ",
-      PostOf("locus_bucket"),
-      " LOCK IN SHARE MODE);\n"
-      "    IF locus_tombstone IS NULL THEN\n"
-      "      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT ="
-      " 'LOCUS_REFUSED locus_tombstone lacks its posts: locus move repair makes them';\n"
+      "    SET locus_bucket = ", BucketOfGiven(table), ";\n    ", LockPost("locus_bucket"),
+      "    IF locus_tombstone IS NULL AND locus_bucket IS NOT NULL THEN\n      ",
+      kRefuseLackOfPosts,
       "    END IF;\n"
       // Something in this bucket was deleted at such a version: look for the row itself.
       "    IF locus_tombstone >= ",
@@ -104,8 +129,8 @@ std::string BeforeInsert(const KeyedTable& table) {
   const std::string at_least_1 =
       absl::StrCat("    SET ", version, " = GREATEST(COALESCE(", version, ", 1), 1);\n",
                    RefuseIf(absl::StrCat(version, " >> 63")));
-  const std::string above =
-      absl::StrCat(AboveTombstone(table), "    SET ", GoneOf(table), " = NULL;\n");
+  const std::string above = absl::StrCat(AboveTombstone(table), "    SET ", GoneOf(table),
+                                         " = IF(locus_bucket IS NULL, ", kLater, ", NULL);\n");
   if (!table.replaces) return absl::StrCat(at_least_1, above);
   const std::string same = EachOfKey(table, [](KeyForm form, const std::string& name) {
     const bool number = form == KeyForm::kNumber;
@@ -130,12 +155,28 @@ std::string BeforeInsert(const KeyedTable& table) {
 
 std::string AfterInsert(const KeyedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
+  const std::string bucket = BucketOf(table, "NEW.");
+  const std::string tombstone = TombstoneOf(table, bucket, "NEW.");
   return absl::StrCat(
-      "    IF ", version, " <= ", GoneOf(table),
+      "    IF ", GoneOf(table), " = ", kLater, " THEN\n      ", LockPost(bucket),
+      "      IF locus_tombstone IS NULL THEN\n        ", kRefuseLackOfPosts,
+      "      END IF;\n"
+      "      IF ",
+      version,
+      " <= locus_tombstone THEN\n"
+      "        SET locus_tombstone = (SELECT version FROM locus_tombstone WHERE ",
+      tombstone, " LOCK IN SHARE MODE);\n        IF ", version,
+      " <= locus_tombstone THEN\n"
+      "          SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT ="
+      " 'LOCUS_REFUSED a row of this key was deleted: give each column of the primary key a value"
+      " in the statement';\n"
+      "        END IF;\n"
+      "      END IF;\n"
+      "    ELSEIF ",
+      version, " <= ", GoneOf(table),
       " THEN\n"
       "      SELECT MAX(version) INTO locus_tombstone FROM locus_tombstone WHERE ",
-      TombstoneOf(table, BucketOf(table, "NEW."), "NEW."), ";\n      IF ", version,
-      " <= locus_tombstone THEN\n        SIGNAL SQLSTATE ",
+      tombstone, ";\n      IF ", version, " <= locus_tombstone THEN\n        SIGNAL SQLSTATE ",
       table.replaces
           ? "'HY000' SET MYSQL_ERRNO = 1020, MESSAGE_TEXT ="
             " 'LOCUS_RETRY the replaced row changed meanwhile: repeat the transaction';\n"
@@ -149,8 +190,11 @@ std::string BeforeUpdate(const KeyedTable& table) {
   // Compared as bytes: a collation calls 'abc' and 'ABC ' the same, and two instants of an hour
   // that comes twice are one text in the session's zone.
   const std::string same = EachOfKey(table, [](KeyForm form, const std::string& name) {
-    return absl::StrCat(internal::KeyTextExpression(form, "NEW." + name), " <=> ",
-                        internal::KeyTextExpression(form, "OLD." + name));
+    return absl::StrCat(
+        internal::KeyTextExpression(form, "NEW." + name), " <=> ",
+        internal::KeyTextExpression(form, "OLD." + name),
+        // It becomes the time; its text is that of '0000-00-00'.
+        form == KeyForm::kInstant ? absl::StrCat(" AND NEW.", name, " IS NOT NULL") : "");
   });
   const std::string version = SqlName(table.version);
   return absl::StrCat(RefuseIf(absl::StrCat("(NEW.", version, " | OLD.", version, ") >> 63")),

@@ -15,6 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr unsigned kSignalled = 1644, kNull = 1048, kNoDefault = 1364;
+
 class LaxValuesTest : public VerifyTest {
  protected:
   // `goods` with a key column `k` beside the order's; its triggers on both
@@ -172,6 +174,70 @@ TEST_F(LaxValuesTest, ValueBesideTheEnumThatTheShardWouldChange_IsRefused) {
   ASSERT_EQ(Client(0, "INSERT INTO goods (order_id, k, v) VALUES (7, 'a', 301)"), 0u);
   EXPECT_THAT(std::string(Follow(*applier, 0).message()),
               HasSubstr("a row of \"goods\" is not taken"));
+}
+
+TEST_F(LaxValuesTest, KeyColumnWithoutAValue_HasThePostsOfTheKeyThatIsStored) {
+  for (const char* type : {"INT", "ENUM('a')", "SET('a')", "BIT(9)", "VARBINARY(9)", "DATE",
+                           "TIMESTAMP", "TIMESTAMP(3) DEFAULT '2020-01-01'", "YEAR"}) {
+    const bool stamp = absl::StartsWith(type, "TIMESTAMP");
+    for (bool replaces : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(type, replaces ? " replaces" : ""));
+      MakeGoods(type, "", replaces);
+      if (HasFatalFailure()) return;
+      const std::string at = "SET timestamp = 1700000000.5; ";
+      const std::string left_out = at + "INSERT INTO goods (order_id, v) VALUES (7, 1)";
+      const std::string null = at + "INSERT INTO goods (order_id, k, v) VALUES (7, NULL, 1)";
+      const std::string several = null + ", (8, NULL, 1)";
+      // As without locus.
+      if (!stamp) {
+        EXPECT_EQ(Client(0, left_out, "STRICT_ALL_TABLES"), kNoDefault) << message_;
+        EXPECT_EQ(Client(0, null, "STRICT_ALL_TABLES"), kNull) << message_;
+        EXPECT_EQ(Client(0, null), kNull) << message_;
+      }
+      for (const std::string& insert : {several, stamp ? null : left_out}) {
+        ASSERT_EQ(Client(0, insert), 0u) << message_;
+        ASSERT_EQ(Client(0, "UPDATE goods SET v = 2; DELETE FROM goods"), 0u) << message_;
+        // Its version would be below that of the deleted row.
+        EXPECT_EQ(Client(0, insert), kSignalled) << message_;
+        EXPECT_THAT(message_, HasSubstr("give each column of the primary key a value"));
+        // Another row has no part in it, nor the next one.
+        EXPECT_EQ(Client(0, absl::StrCat("INSERT INTO goods (order_id, k, v) VALUES (9, ",
+                                         stamp ? "'2020-01-01'" : "1", ", 1)")),
+                  0u)
+            << message_;
+        EXPECT_EQ(Client(0, at + "REPLACE INTO goods (order_id, k, v) VALUES "
+                                 "(10, NULL, 1), (11,"
+                                 " NULL, 1)"),
+                  0u)
+            << message_;
+        EXPECT_EQ(Client(0, at + "REPLACE INTO goods (order_id, k, v) VALUES "
+                                 "(10, NULL, 1), (11,"
+                                 " NULL, 1)"),
+                  kSignalled)
+            << message_;
+        servers_[0]->Sql(
+            "USE locus_shop; DELETE FROM goods; DELETE FROM "
+            "locus_tombstone WHERE tbl"
+            " <> ''; UPDATE locus_tombstone SET version = 0");
+      }
+    }
+  }
+}
+
+// Both have the text of '0000-00-00' before the server gives the one its value.
+TEST_F(LaxValuesTest, InstantSetToNull_IsAChangeOfTheKey) {
+  MakeGoods("TIMESTAMP", "");
+  ASSERT_EQ(Client(0, "INSERT INTO goods (order_id, k, v) VALUES (7, '0000-00-00', 1)"), 0u);
+  EXPECT_EQ(Client(0, "UPDATE goods SET v = 2"), 0u) << message_;
+  EXPECT_EQ(Client(0, "UPDATE goods SET k = NULL"), kSignalled);
+  EXPECT_THAT(message_, HasSubstr("primary key of a row cannot change"));
+}
+
+TEST_F(LaxValuesTest, PostsThatAreGone_AreMissedForTheKeyThatIsStored) {
+  MakeGoods("INT", "");
+  servers_[0]->Sql("DELETE FROM locus_shop.locus_tombstone");
+  EXPECT_EQ(Client(0, "INSERT INTO goods (order_id, v) VALUES (7, 1)"), kSignalled);
+  EXPECT_THAT(message_, HasSubstr("lacks its posts"));
 }
 
 }  // namespace
