@@ -3,7 +3,6 @@
 
 #include "routing/uri/engines.h"
 #include "routing/uri/opened.h"
-#include "src/engine/redis/ceiling_store.h"
 
 namespace locus::internal {
 namespace {
@@ -62,7 +61,7 @@ absl::StatusOr<std::optional<int64_t>> RedisValueUnderCeiling(const StoreUri& ur
   RedisOptions server;
   Wiped wiped(server.password);
   Fill(uri, password, server);
-  return redis::StoredUnderCeiling(server, name);
+  return CeilingSequencer::Stored(server, name);
 }
 
 }  // namespace locus::internal

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -152,6 +153,11 @@ class CeilingSequencer : public Sequencer {
       std::shared_ptr<Sequencer> durable) {
     return Open(server, options, std::move(durable), Options());
   }
+  // The last number that Redis has for a counter of this name (prefix and key) under a ceiling,
+  // also after a failover, when the ceiling alone counts; nullopt: none. Connects once; errors as
+  // Open.
+  static absl::StatusOr<std::optional<int64_t>> Stored(const RedisOptions& server,
+                                                       const std::string& name);
   // Waits for a raise that is under way.
   ~CeilingSequencer() override;
 

@@ -98,20 +98,24 @@ absl::StatusOr<bool> CeilingStore::PutBack(const Name& name, uint64_t seen, int6
   return Spoilt(name, reply);
 }
 
-absl::StatusOr<std::optional<int64_t>> StoredUnderCeiling(const RedisOptions& server,
-                                                          const std::string& name) {
-  static const auto& stored = *new Script(R"lua(
+}  // namespace locus::redis
+
+namespace locus {
+
+absl::StatusOr<std::optional<int64_t>> CeilingSequencer::Stored(const RedisOptions& server,
+                                                                const std::string& name) {
+  static const auto& stored = *new redis::Script(R"lua(
 local value = redis.call('HGET', KEYS[1], 'value')
 if value then return {'ok', value} end
 return {'none'}
 )lua");
-  LOCUS_ASSIGN_OR_RETURN(const auto client, Client::Open(server));
-  LOCUS_ASSIGN_OR_RETURN(const Reply reply,
-                         client->Run(stored, absl::StrCat(kUnderCeiling, name), {}));
-  if (WordOf(reply) == "none") return std::nullopt;
-  std::optional<int64_t> value = NumberIn(reply, 1);
-  if (!value) return sequencer_rules::NoNumber("redis", name, TextsOf(reply));
+  LOCUS_ASSIGN_OR_RETURN(const auto client, redis::Client::Open(server));
+  LOCUS_ASSIGN_OR_RETURN(const redis::Reply reply,
+                         client->Run(stored, absl::StrCat(redis::kUnderCeiling, name), {}));
+  if (redis::WordOf(reply) == "none") return std::nullopt;
+  std::optional<int64_t> value = redis::NumberIn(reply, 1);
+  if (!value) return sequencer_rules::NoNumber("redis", name, redis::TextsOf(reply));
   return value;
 }
 
-}  // namespace locus::redis
+}  // namespace locus

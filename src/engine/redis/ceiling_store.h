@@ -54,11 +54,6 @@ class CeilingStore {
   const std::shared_ptr<Sequencer> durable_;
 };
 
-// The last number that Redis has for a counter of this name (prefix and key) under a ceiling, also
-// after a failover, when the ceiling alone counts; nullopt: none.
-absl::StatusOr<std::optional<int64_t>> StoredUnderCeiling(const RedisOptions& server,
-                                                          const std::string& name);
-
 }  // namespace locus::redis
 
 #endif  // LOCUS_SRC_ENGINE_REDIS_CEILING_STORE_H_
