@@ -148,7 +148,9 @@ class AskedMove {
           absl::StrCat(remains.rows,
                        " again, written past its guards or restored since the cleanup; nothing "
                        "was deleted: compare them with ",
-                       move_.target.name, " (`locus verify`), and delete them by hand"));
+                       move_.target.name,
+                       " (`locus verify`). Carry over what is not there; only then delete them by "
+                       "hand"));
     }
     if (remains.marks.empty()) {
       absl::StrAppend(&out, move_.name, ": already cleaned up; ",

@@ -9,7 +9,8 @@ bool WriteWindow::IsDue(absl::Duration steady) const {
 
 void WriteWindow::Add(std::map<uint32_t, uint64_t> counts, absl::Duration steady) {
   counts_.emplace_back(steady, std::move(counts));
-  // Counts are taken only while somebody looks: old ones say nothing of now.
+  // Counts are taken only while somebody looks. Those from an earlier look are not used: they say
+  // nothing of the last minutes.
   while (steady - counts_.front().first > kWindow) counts_.pop_front();
 }
 
