@@ -7,6 +7,8 @@
 
 #include <boost/asio/write.hpp>
 
+#include "src/http/tls_context_rep.h"
+
 namespace locus::raft {
 namespace {
 
