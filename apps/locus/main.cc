@@ -104,6 +104,7 @@ constexpr std::array kVerbs = {
     Verb{"audit create", kAudit, "Make the table of audit records", RunAuditCreate},
     Verb{"audit query", kAudit, "Tell who held a worker ID, or leased a sequence", RunAuditQuery},
     Verb{"audit tail", kAudit, "Follow audit records", RunAuditTail},
+    Verb{"seq create", kNumbers, "Mark a store whose counters may begin", RunSeqCreate},
     Verb{"seq next", kNumbers, "Take the next number of a counter", RunSeqNext},
     Verb{"seq batch", kNumbers, "Take a run of numbers of a counter", RunSeqBatch},
     Verb{"seq set", kNumbers, "Set a counter to a number", RunSeqSet},

@@ -29,9 +29,6 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& ur
                                                               const SequencerOptions&) {
   return Absent(uri.text, "LOCUS_MARIADB");
 }
-absl::StatusOr<bool> HasMysqlCounters(const StoreUri& uri, std::string_view) {
-  return Absent(uri.text, "LOCUS_MARIADB");
-}
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const StoreUri& uri,
                                                                           std::string_view, bool) {
   return Absent(uri.text, "LOCUS_MARIADB");

@@ -30,7 +30,6 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& ur
                                                               std::string_view password,
                                                               const SequencerOptions& options);
 // Whether there is a row of a counter.
-absl::StatusOr<bool> HasMysqlCounters(const StoreUri& uri, std::string_view password);
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const StoreUri& uri,
                                                                           std::string_view password,
                                                                           bool create);

@@ -48,13 +48,6 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& ur
   return As<std::unique_ptr<Sequencer>>(MariadbSequencer::Open(server, options));
 }
 
-absl::StatusOr<bool> HasMysqlCounters(const StoreUri& uri, std::string_view password) {
-  MariadbOptions options;
-  Wiped wiped(options.password);
-  Fill(uri, password, options);
-  return MariadbSequencer::HasCounters(options);
-}
-
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const StoreUri& uri,
                                                                           std::string_view password,
                                                                           bool create) {

@@ -3,7 +3,7 @@
 #include "locus/engine/sqlite.h"
 #include "locus/routing/uri.h"
 #include "routing/uri/engines.h"
-#include "routing/uri/has_counters.h"
+#include "routing/uri/first_start.h"
 #include "routing/uri/opened.h"
 #include "routing/uri/password.h"
 #include "src/base/check.h"
@@ -198,17 +198,6 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenCounters(std::string_view uri_tex
 
 }  // namespace
 
-namespace internal {
-
-absl::StatusOr<std::optional<bool>> HasCounters(const StoreUri& uri, const AskPassword& ask) {
-  if (uri.engine == Engine::kSqlite) return SqliteSequencer::HasCounters(uri.path);
-  if (uri.engine != Engine::kMysql) return std::nullopt;
-  LOCUS_ASSIGN_OR_RETURN(std::string_view password, Ask(ask));
-  return HasMysqlCounters(uri, password);
-}
-
-}  // namespace internal
-
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
     std::string_view uri, const StoreUriOptions& options) {
   StoreUriOptions kept = options;
@@ -229,24 +218,50 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
   return types;
 }
 
-absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri,
-                                                         const SequencerUriOptions& options) {
+namespace {
+
+// `first_start`: nullptr: counters begin without a mark.
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenChecked(
+    std::string_view uri, const SequencerUriOptions& options,
+    std::shared_ptr<internal::FirstStart> first_start) {
   SequencerUriOptions kept = options;
   kept.password = internal::Kept(options.password);
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Sequencer> counters, OpenCounters(uri, kept));
+  auto mark = [first_start = std::move(first_start)](const std::string& name,
+                                                     Sequencer::NameLook look) {
+    return first_start == nullptr ? absl::OkStatus() : first_start->CheckCounter(name, look);
+  };
   if (options.sequencer.of_types) {
-    counters->set_name_check(
-        [](const std::string& name, Sequencer::NameLook) { return internal::CheckIsOfType(name); });
+    counters->set_name_check([mark](const std::string& name, Sequencer::NameLook look) {
+      LOCUS_RETURN_IF_ERROR(internal::CheckIsOfType(name));
+      return mark(name, look);
+    });
     return counters;
   }
   auto open = [uri = std::string(uri), password = kept.password]() {
     return internal::As<std::shared_ptr<SequenceTypeStore>>(OpenTypes(uri, {.password = password}));
   };
   auto names = std::make_shared<internal::PlainNames>(std::move(open));
-  counters->set_name_check([names](const std::string& name, Sequencer::NameLook look) {
-    return names->Check(name, look);
+  counters->set_name_check([names, mark](const std::string& name, Sequencer::NameLook look) {
+    LOCUS_RETURN_IF_ERROR(names->Check(name, look));
+    return mark(name, look);
   });
   return counters;
+}
+
+std::shared_ptr<internal::FirstStart> MarkOf(std::string_view uri,
+                                             const SequencerUriOptions& options) {
+  if (!options.marked) return nullptr;
+  return std::make_shared<internal::FirstStart>(std::string(uri), options);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri,
+                                                         const SequencerUriOptions& options) {
+  const std::shared_ptr<internal::FirstStart> mark = MarkOf(uri, options);
+  if (mark != nullptr) LOCUS_RETURN_IF_ERROR(mark->Check());
+  return OpenChecked(uri, options, mark);
 }
 
 absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTypedSequences(
@@ -254,11 +269,13 @@ absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTypedSequences(
   LOCUS_ASSIGN_OR_RETURN(
       std::shared_ptr<SequenceTypeStore> types,
       OpenSequenceTypeStore(uri, {.password = options.password, .create = create}));
-  auto open = [uri = std::string(uri),
-               options](const SequencerOptions& of) -> absl::StatusOr<std::shared_ptr<Sequencer>> {
+  const std::shared_ptr<internal::FirstStart> mark = MarkOf(uri, options);
+  if (mark != nullptr) LOCUS_RETURN_IF_ERROR(mark->Check());
+  auto open = [uri = std::string(uri), options,
+               mark](const SequencerOptions& of) -> absl::StatusOr<std::shared_ptr<Sequencer>> {
     SequencerUriOptions by_rule = options;
     by_rule.sequencer = of;
-    return OpenSequencer(uri, by_rule);
+    return OpenChecked(uri, by_rule, mark);
   };
   return std::make_unique<TypedSequences>(std::move(types), std::move(open));
 }

@@ -275,6 +275,7 @@ class Front(Alerts):
                 file.write(self.token[name])
             os.chmod(path, 0o600)
             tables += f'[[token]]\nname = "{name}"\nfile = "{path}"\nscopes = ["{scope}"]\n'
+        processes.locus("seq", "create", "--store", f"sqlite:{directory}/ids.db", "--first-ever")
         self.service, _ = processes.configured(
             os.path.join(directory, "service"), 'roles = ["id-service"]\n',
             f'{api}[ids]\n{ids}[ids.sequences]\nstore = "sqlite:{directory}/ids.db"\n'

@@ -35,7 +35,7 @@ class Rules(Alerts):
     def rule(self, uri):
         locus("seq", "type", "create", "bills", "--store", uri, "--period", "day", "--pattern",
               self.PATTERN, "--lifetime", "2")
-        locus("seq", "next", "--store", uri, "--key", "orders")  # no store that is new
+        locus("seq", "create", "--store", uri, "--first-ever")
 
     def version(self, text):
         return value(text, "locus_number_rule_version", self.OF_TYPE)
@@ -72,7 +72,6 @@ class Rules(Alerts):
         self.rule(uri)
         service = self.serve(uri)
         before = service.metrics()
-        self.assertEqual(value(before, "locus_sequence_store_was_empty"), 0)
         self.assertEqual(service.ask("GET", "/v1/sequences/orders/next")[0], 200)
         database = sqlite3.connect(f"{self.directory}/numbers.db")
         database.execute("DELETE FROM locus_sequence")
@@ -80,14 +79,17 @@ class Rules(Alerts):
         database.close()
         wait("the service notices the loss", lambda: service.ask(
             "GET", "/v1/sequences/orders/next?n=100")[0] == 500)
+        self.assertGreaterEqual(service.ask("GET", "/v1/sequences/others/next")[0], 400)
+        self.assertGreaterEqual(service.ask("GET", "/v1/sequences/others/next")[0], 400)
         service.kill()
         service.start()
-        empty = service.metrics()
-        self.assertEqual(value(empty, "locus_sequence_store_was_empty"), 1)
-        self.assertEqual(value(empty, "locus_sequence_counters_begun_total"), 0)
-        self.assertNotIn("LocusSequenceStoreEmpty", fired(before, empty))
-        self.assertEqual(service.ask("GET", "/v1/sequences/orders/next")[0], 200)
-        self.fires("LocusSequenceStoreEmpty", before, service.metrics())
+        self.assertEqual(service.ask("GET", "/v1/sequences/orders/next")[0], 503)
+        self.fires("LocusPartsMissing", before, service.metrics())
+        self.assertIn("has no mark of a first start", service.log())
+        locus("seq", "set", "--store", uri, "--key", "orders", "--value", "5000")
+        locus("seq", "create", "--store", uri, "--counters-set")
+        wait("the service opens the store", lambda: service.ask(
+            "GET", "/v1/sequences/orders/next")[0] == 200)
 
     def test_rule_that_cannot_be_read(self):
         redis = processes.Redis(os.path.join(self.directory, "redis"))

@@ -51,6 +51,7 @@ void WriteSecret(const std::string& path, const std::string& text) {
 std::string IdsOnOneFile(const TemporaryDirectory& directory, const std::string& more_ids) {
   const std::string uri = absl::StrCat("\"sqlite:", directory / "ids.db", "\"\ncreate = true\n");
   MakeFirstSpace("sqlite:" + (directory / "ids.db"));
+  MarkFirstSequences("sqlite:" + (directory / "ids.db"));
   return absl::StrCat("[ids]\n", more_ids, "[ids.orders]\nstore = ", uri,
                       "[ids.sequences]\nstore = ", uri, "[ids.snowflake]\nleases = ", uri);
 }
@@ -68,6 +69,17 @@ void MakeFirstSpace(const std::string& uri, const std::string& password) {
     if (made.ok()) made = (*leases)->Create(SpaceName(), {.first_ever = true}, absl::Now());
     return made.ok();
   })) << made;
+}
+
+void MarkFirstSequences(const std::string& uri, const std::string& password) {
+  SequencerUriOptions options;
+  options.password = [&password]() -> absl::StatusOr<std::string_view> { return password; };
+  absl::Status marked;
+  EXPECT_TRUE(WaitUntil([&] {
+    marked = OpenSegmentStore(uri, {.password = options.password, .create = true}).status();
+    if (marked.ok()) marked = MarkFirstStart(uri, options, absl::Now()).status();
+    return marked.ok();
+  })) << marked;
 }
 
 IdsProcess::IdsProcess(const TemporaryDirectory& directory, const std::string& name)

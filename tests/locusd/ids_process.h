@@ -30,6 +30,8 @@ void WriteSecret(const std::string& path, const std::string& text);
 
 // The space of worker IDs, as an operator makes it once.
 void MakeFirstSpace(const std::string& uri, const std::string& password = "");
+// The mark of a store of sequences, which makes its file or tables; likewise.
+void MarkFirstSequences(const std::string& uri, const std::string& password = "");
 
 // The section [ids] with all parts on one file of SQLite, which has the space of worker IDs.
 // `more_ids`: lines for the section itself.

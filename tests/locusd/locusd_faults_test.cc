@@ -139,6 +139,8 @@ class LocusdFaultsTest : public ::testing::Test {
         "\"\nconfirm_every = \"200ms\"\n");
     MakeFirstSpace(absl::StrCat("locusd://", cluster_.node(0).api(), ",", cluster_.node(1).api(),
                                 ",", cluster_.node(2).api()));
+    MarkFirstSequences(absl::StrCat("mysql://locus@127.0.0.1:", maria_.port(), "/locus_ids"),
+                       "s3cret");
     for (IdsProcess* service : {&steady_, &victim_}) {
       service->Write("roles = [\"id-service\"]\n", "rate = 0\n", settings);
       ASSERT_TRUE(service->Start());

@@ -29,6 +29,7 @@ constexpr char kRole[] = "roles = [\"id-service\"]\n";
 TEST(LocusdIdsDrainTest, SigtermWhileARequestMayWaitForLong_EndsItWithTheReason) {
   const TemporaryDirectory directory;
   RedisServer redis;
+  MarkFirstSequences(absl::StrCat("redis://127.0.0.1:", redis.port()));
   IdsProcess ids(directory);
   ids.Write(kRole, "",
             absl::StrCat("[ids]\nwait = \"10m\"\n[ids.sequences]\ncreate = true\nstore = "

@@ -101,8 +101,7 @@ TEST(LocusdMetricsTest, WithoutAConfiguration_ShowsAllToWatchButWhatItHasNot) {
   const Names watched = WatchedIn("http.md");
   EXPECT_THAT(watched, SizeIs(::testing::Gt(25)));
   EXPECT_THAT(Without(watched, ShownBy(AskAt(address, "/metrics")->body)),
-              ElementsAre("locus_sequence_counters_begun_total", "locus_sequence_store_was_empty",
-                          "locusd_certificate_left_seconds", "locusd_reload_failing",
+              ElementsAre("locusd_certificate_left_seconds", "locusd_reload_failing",
                           "locusd_reload_failures_total", "locusd_token_refused_total"));
 }
 
@@ -134,6 +133,7 @@ TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
       absl::StrCat("certificate = \"", certificate, "\"\nkey = \"", certificate, ".key\"\n");
   const std::string store = absl::StrCat("\"sqlite:", directory / "ids.db", "\"\ncreate = true\n");
   MakeFirstSpace("sqlite:" + (directory / "ids.db"));
+  MarkFirstSequences("sqlite:" + (directory / "ids.db"));
   ids.Write(absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
                          directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(),
                          "\"\nauthority = \"", authority.file(), "\"\n", tls),

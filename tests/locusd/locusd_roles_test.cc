@@ -57,6 +57,7 @@ class LocusdRolesTest : public ::testing::Test {
       if (i > 0) Add(i);
     }
     MakeFirstSpace(store_);
+    MarkFirstSequences(store_);
     for (size_t i = 0; i < kNodes; ++i) {
       ASSERT_TRUE(WaitUntil([&] { return IsReady(i); })) << nodes_[i]->LogText();
     }

@@ -336,6 +336,7 @@ create = true
 streams = 2
 '''
     world.run_locus("lease", "create", "sqlite:" + world.path("ids.db"), "--first-ever")
+    world.run_locus("seq", "create", "--store", "sqlite:" + world.path("ids.db"), "--first-ever")
     server, _, _ = world.node("a", more, "--begin", ids=True)
     server.token = all_of_it
     wait("a leader", lambda: server.get("/v1/status")["leads_for_sure"])

@@ -8,8 +8,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/uri.h"
-#include "locus/space.h"
-#include "routing/uri/has_counters.h"
 #include "tests/engine/mariadb/mariadb_server.h"
 
 namespace locus {
@@ -70,24 +68,18 @@ TEST_F(MysqlPlainCountersTest, AccountThatMayNotReadTypes_IsToldSo) {
   EXPECT_EQ(PlainOf("numbers")->Next("invoices").value(), 1);
 }
 
-TEST_F(MysqlPlainCountersTest, StoreKnowsWhetherItHasCounters) {
-  Grant(absl::StrCat("GRANT SELECT, INSERT, UPDATE ON ", options_.database,
-                     ".* TO numbers@'127.0.0.1'"));
-  const auto uri = internal::StoreUri::Parse(UriOf("numbers")).value();
-  ASSERT_TRUE(
-      MariadbSegmentStore::Open(options_).value()->Create(SpaceName(), {}, absl::Now()).ok());
-  EXPECT_EQ(internal::HasCounters(uri, Password).value(), false) << "sections are no counters";
-  const auto plain = PlainOf("numbers");
-  ASSERT_TRUE(plain->Set("Zero", 0).ok());
-  EXPECT_EQ(internal::HasCounters(uri, Password).value(), false) << "no number was given out";
-  SequencerUriOptions from{.password = Password};
-  from.sequencer.start = 1000;
-  const auto high = OpenSequencer(UriOf("numbers"), from).value();
-  ASSERT_EQ(high->Return("High", high->NextBatch("High", 10).value(), 0).value(), true);
-  EXPECT_TRUE(absl::IsNotFound(high->Get("High").status()));
-  EXPECT_EQ(internal::HasCounters(uri, Password).value(), false) << "all were returned";
-  EXPECT_EQ(high->Next("High").value(), 1000);
-  EXPECT_EQ(internal::HasCounters(uri, Password).value(), true);
+TEST_F(MysqlPlainCountersTest, DatabaseThatIsMadeAnewUnderAService_BeginsNoCounter) {
+  const std::string uri = UriOf("locus");
+  const SequencerUriOptions marked{.password = Password, .marked = true};
+  ASSERT_TRUE(OpenSegmentStore(uri, {.password = Password, .create = true}).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenSequencer(uri, marked).status()));
+  ASSERT_TRUE(MarkFirstStart(uri, {.password = Password}, absl::Now()).ok());
+  const auto counters = OpenSequencer(uri, marked).value();
+  EXPECT_EQ(counters->Next("Invoices").value(), 1);
+  server_.Sql(absl::StrCat("TRUNCATE ", options_.database, ".`sequence`"));
+  const absl::Status status = counters->Next("Returns").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("has no mark of a first start"));
 }
 
 }  // namespace

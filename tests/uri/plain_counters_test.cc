@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters that are opened by URI, and the names of sequence types.
-#include <sqlite3.h>
-
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -14,7 +12,6 @@
 #include "locus/engine/sqlite.h"
 #include "locus/routing/uri.h"
 #include "locus/segment_sequence.h"
-#include "routing/uri/has_counters.h"
 
 namespace locus {
 namespace {
@@ -101,41 +98,6 @@ TEST_F(PlainCountersTest, TypeOfACountersName_IsCreatedOnlyIfNumbersMayRepeat) {
   EXPECT_EQ(Plain()->Next("invoices").value(), 2);
   EXPECT_TRUE(types_->Create(Invoices(), SequenceTypeStore::Repeats::kAllowed).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Plain()->Next("invoices").status()));
-}
-
-TEST_F(PlainCountersTest, StoreKnowsWhetherItHasCounters) {
-  const auto has = [](const std::string& uri) {
-    return internal::HasCounters(internal::StoreUri::Parse(uri).value(), nullptr);
-  };
-  EXPECT_TRUE(absl::IsNotFound(has(uri_ + ".other").status()));
-  EXPECT_EQ(has(uri_).value(), false) << "a store without their table";
-  auto plain = Plain();
-  EXPECT_EQ(has(uri_).value(), false);
-  ASSERT_TRUE(plain->Set("zero", 0).ok());
-  EXPECT_EQ(has(uri_).value(), false) << "no number of it was given out";
-  SequencerUriOptions from;
-  from.sequencer.start = 1000;
-  auto high = OpenSequencer(uri_, from).value();
-  ASSERT_EQ(high->Return("high", high->NextBatch("high", 10).value(), 0).value(), true);
-  EXPECT_EQ(has(uri_).value(), false) << "all its numbers were returned";
-  EXPECT_EQ(high->Next("high").value(), 1000);
-  EXPECT_EQ(has(uri_).value(), true);
-  EXPECT_EQ(has("redis://127.0.0.1:1").value(), std::nullopt) << "it is not asked";
-}
-
-TEST_F(PlainCountersTest, ServiceThatNoticesALoss_LeavesTheStoreWithoutCounters) {
-  std::shared_ptr<Sequencer> plain = Plain();
-  auto sequence = SegmentSequence::Create(plain, "Tickets").value();
-  ASSERT_EQ(sequence->Next(absl::Seconds(10)).value(), 1);
-  sqlite3* db;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
-  sqlite3_busy_timeout(db, 10'000);
-  ASSERT_EQ(sqlite3_exec(db, "DELETE FROM locus_sequence", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(db);
-  absl::StatusOr<int64_t> number;
-  while ((number = sequence->Next(absl::Seconds(10))).ok()) continue;
-  EXPECT_TRUE(absl::IsFailedPrecondition(number.status())) << number.status();
-  EXPECT_EQ(internal::HasCounters(internal::StoreUri::Parse(uri_).value(), nullptr).value(), false);
 }
 
 }  // namespace

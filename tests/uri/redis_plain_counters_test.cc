@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/uri.h"
@@ -32,6 +33,30 @@ TEST(RedisPlainCountersTest, TypeOfACountersNameUnderACeiling_IsRefused) {
   EXPECT_THAT(status.message(), HasSubstr("is at 3"));
   type.name = "bills";
   EXPECT_TRUE(types->Create(type).ok());
+}
+
+TEST(RedisPlainCountersTest, MarkOfAFirstStart_IsWithTheCeiling) {
+  RedisServer server;
+  const TemporaryDirectory directory;
+  const std::string uri = absl::StrCat("redis://127.0.0.1:", server.port());
+  const std::string durable = absl::StrCat("sqlite:", directory / "ceiling.db");
+  ASSERT_TRUE(OpenSegmentStore(durable, {.create = true}).ok());
+  const SequencerUriOptions marked{.ceiling = durable, .marked = true};
+  ASSERT_TRUE(MarkFirstStart(uri, {}, absl::Now()).ok());
+  const absl::Status status = OpenSequencer(uri, marked).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr(durable));
+  ASSERT_TRUE(MarkFirstStart(uri, marked, absl::Now()).ok());
+  const auto counters = OpenSequencer(uri, marked).value();
+  EXPECT_EQ(counters->Next("Invoices").value(), 1);
+  server.Ask("FLUSHALL");
+  EXPECT_GT(counters->Next("Invoices").value(), 1) << "the ceiling holds";
+  EXPECT_EQ(counters->Next("Returns").value(), 1) << "the mark is not in Redis";
+  EXPECT_TRUE(absl::IsFailedPrecondition([&] {
+    const auto alone = OpenSequencer(uri, {.marked = true});
+    return alone.status();
+  }()))
+      << "without a ceiling the mark was lost with the rest";
 }
 
 }  // namespace

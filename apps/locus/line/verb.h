@@ -40,6 +40,7 @@ int RunSeqNext(std::span<const std::string> words);
 int RunSeqBatch(std::span<const std::string> words);
 int RunSeqSet(std::span<const std::string> words);
 int RunSeqSetIfNotExists(std::span<const std::string> words);
+int RunSeqCreate(std::span<const std::string> words);
 int RunSeqGet(std::span<const std::string> words);
 int RunSeqTypeCreate(std::span<const std::string> words);
 int RunSeqTypeShow(std::span<const std::string> words);

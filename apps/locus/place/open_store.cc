@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locus/place/password.h"
 #include "locus/routing/uri.h"
+#include "src/base/check.h"
 
 namespace locus::cli {
 
@@ -28,14 +29,34 @@ absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri, boo
       store.status().message(), "; `locus strict create --store ", uri.text, "` creates it"));
 }
 
+namespace {
+
+SequencerUriOptions PlacesOf(const StoreUri* ceiling) {
+  SequencerUriOptions places;
+  places.password = AskFor(PasswordFor::kStore);
+  places.ceiling_password = AskFor(PasswordFor::kCeiling);
+  if (ceiling != nullptr) places.ceiling = ceiling->text;
+  return places;
+}
+
+}  // namespace
+
+absl::StatusOr<absl::Time> MarkFirstStart(const StoreUri& uri, const StoreUri* ceiling) {
+  const StoreUri& marked = ceiling == nullptr ? uri : *ceiling;
+  if (marked.engine == StoreUri::Engine::kSqlite || marked.engine == StoreUri::Engine::kMysql) {
+    StoreUriOptions create;
+    create.create = true;
+    create.password = AskFor(ceiling == nullptr ? PasswordFor::kStore : PasswordFor::kCeiling);
+    LOCUS_RETURN_IF_ERROR(OpenSegmentStore(marked.text, create).status());
+  }
+  return locus::MarkFirstStart(uri.text, PlacesOf(ceiling), absl::Now());
+}
+
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                                          const StoreUri* ceiling,
                                                          const SequencerOptions& options) {
-  SequencerUriOptions all;
-  all.password = AskFor(PasswordFor::kStore);
-  all.ceiling_password = AskFor(PasswordFor::kCeiling);
+  SequencerUriOptions all = PlacesOf(ceiling);
   all.sequencer = options;
-  if (ceiling != nullptr) all.ceiling = ceiling->text;
   absl::StatusOr<std::unique_ptr<Sequencer>> sequencer = OpenSequencer(uri.text, all);
   if (!absl::IsNotFound(sequencer.status())) return sequencer;
   // A missing file is one of two; the message of mysql says what to do by itself.

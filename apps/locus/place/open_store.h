@@ -34,6 +34,10 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                                          const StoreUri* ceiling,
                                                          const SequencerOptions& options);
 
+// Marks the store, or that of the ceiling (MarkFirstStart). Creates its file or tables if they
+// are missing.
+absl::StatusOr<absl::Time> MarkFirstStart(const StoreUri& uri, const StoreUri* ceiling);
+
 // The most that options of counters and of their types take.
 inline constexpr uint64_t kHighestNumber = INT64_MAX;
 inline constexpr absl::Duration kLongestTtl = absl::Hours(24 * 365 * 100);

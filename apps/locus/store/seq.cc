@@ -157,7 +157,53 @@ absl::Status WouldRepeat(const std::string& key, int64_t before, int64_t value) 
                    " would be given again; --lower sets it all the same"));
 }
 
+struct Marking {
+  StoreUri store;
+  std::optional<StoreUri> ceiling;
+  bool first_ever = false;
+  bool counters_set = false;
+};
+
+absl::StatusOr<std::string> Mark(const Marking& marking) {
+  LOCUS_ASSIGN_OR_RETURN(
+      const absl::Time marked,
+      MarkFirstStart(marking.store, marking.ceiling ? &*marking.ceiling : nullptr));
+  return absl::StrCat("marked ",
+                      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", marked, absl::UTCTimeZone()), "\n");
+}
+
 }  // namespace
+
+int RunSeqCreate(std::span<const std::string> words) {
+  constexpr std::string_view kVerb = "seq create";
+  Marking marking;
+  VerbLine line(kVerb,
+                "Marks a store whose counters may begin, creates its sqlite file or tables if they "
+                "are missing, and prints when it was marked first. The ID service gives no "
+                "sequence numbers from a store without the mark: it could be one that was lost.",
+                "locus seq create --store sqlite:numbers.db --first-ever");
+  StoreOption(line, "--store URI", &marking.store,
+              absl::StrCat("The store of the counters: ", internal::kStoreUriHelp))
+      .Required()
+      .Else("LOCUS_STORE");
+  StoreOption(line, "--ceiling URI", &marking.ceiling,
+              "With --store redis...: the mysql or sqlite store of its ceilings, which is marked");
+  line.Flag("--first-ever", &marking.first_ever,
+            "No number was ever given out from this store. Not for a script that runs again: after "
+            "a loss it would repeat numbers");
+  line.Flag("--counters-set", &marking.counters_set,
+            "The store was lost, and each counter was set to its last number or above; or it is of "
+            "an earlier version");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  if (marking.first_ever == marking.counters_set) {
+    return WrongUsage(
+        kVerb, absl::InvalidArgumentError(
+                   "say one of --first-ever (no number was ever given out from this store) and "
+                   "--counters-set (each counter is at its last number or above)"));
+  }
+  const absl::StatusOr<std::string> marked = Mark(marking);
+  return marked.ok() ? PrintAll(kVerb, *marked) : EndVerb(kVerb, marked.status());
+}
 
 int RunSeqNext(std::span<const std::string> words) {
   SeqLine seq;

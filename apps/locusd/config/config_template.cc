@@ -86,8 +86,7 @@ store = "sqlite:/var/lib/locusd/ids.db"
 # password_file = ""
 # ceiling = ""                      # for redis: sqlite or mysql, so that no number repeats
 # ceiling_password_file = ""
-create = true                       # at the first start; then remove it from all parts with this
-                                    # store: one that was lost is refused, not begun anew
+create = true                       # a missing file or tables; `locus seq create` marks them, once
 # names = []                        # the only sequences there are; any
 # most = 1000                       # sequences
 # horizon = "10m"

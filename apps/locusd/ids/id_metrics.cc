@@ -71,19 +71,4 @@ std::string IdMetrics(const IdParts& parts, const std::optional<SpaceOptions>& s
   return text;
 }
 
-std::string SequenceStoreMetrics(std::optional<bool> has_counters, uint64_t begun) {
-  std::string text;
-  absl::StrAppend(&text,
-                  "# HELP locus_sequence_counters_begun_total Counters of sequences that this "
-                  "process took the first numbers of: new, forgotten (ttl), or lost ones.\n"
-                  "# TYPE locus_sequence_counters_begun_total counter\n"
-                  "locus_sequence_counters_begun_total ",
-                  begun, "\n");
-  if (!has_counters) return text;
-  AppendGauge(text, "locus_sequence_store_was_empty",
-              "1: when the service opened the store of sequences, it had no counter.",
-              *has_counters ? 0 : 1);
-  return text;
-}
-
 }  // namespace locus::locusd

@@ -17,10 +17,6 @@ namespace locus::locusd {
 std::string IdMetrics(const IdParts& parts, const std::optional<SpaceOptions>& space,
                       uint64_t lead_used_up);
 
-// `has_counters`: whether the store of sequences had a counter when it was opened; nullopt: there
-// is none, or it does not say. `begun`: counters of which this process took the first numbers.
-std::string SequenceStoreMetrics(std::optional<bool> has_counters, uint64_t begun);
-
 }  // namespace locus::locusd
 
 #endif  // LOCUS_APPS_LOCUSD_IDS_ID_METRICS_H_

@@ -13,7 +13,7 @@
 #include "locus/routing/uri.h"
 #include "locus/segment_store_set.h"
 #include "routing/router/last_good_table.h"
-#include "routing/uri/has_counters.h"
+#include "routing/uri/first_start.h"
 #include "routing/uri/store_uri.h"
 #include "routing/uri/table_uri.h"
 #include "src/base/check.h"
@@ -119,6 +119,7 @@ SequencerUriOptions UriOptions(const SequenceSettings& settings) {
   options.password = AskFor(settings.place);
   options.ceiling = settings.ceiling.uri;
   options.ceiling_password = AskFor(settings.ceiling);
+  options.marked = true;
   return options;
 }
 
@@ -133,6 +134,9 @@ absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
     std::function<void(const SegmentSequenceEvent&)> on_event,
     std::function<void(const NumberRuleEvent&)> on_rule) {
   if (settings.create) LOCUS_RETURN_IF_ERROR(OpenStore(settings.place, true).status());
+  const absl::Status marked =
+      internal::FirstStart(settings.place.uri, UriOptions(settings)).Check();
+  if (absl::IsFailedPrecondition(marked)) return absl::UnavailableError(marked.message());
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> counters,
                          OpenSequencer(settings.place.uri, UriOptions(settings)));
   const std::set<std::string> names(settings.names.begin(), settings.names.end());
@@ -159,11 +163,6 @@ absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
   of_each.on_event = std::move(on_event);
   return std::make_shared<SequenceSet>(std::move(counters), settings.most, names,
                                        std::move(of_each), std::move(ruled));
-}
-
-absl::StatusOr<std::optional<bool>> HasCounters(const SequenceSettings& settings) {
-  LOCUS_ASSIGN_OR_RETURN(StoreUri uri, StoreUri::Parse(settings.place.uri));
-  return internal::HasCounters(uri, AskFor(settings.place));
 }
 
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const SnowflakeSettings& settings) {

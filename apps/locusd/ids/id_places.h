@@ -31,13 +31,12 @@ struct OpenedOrders {
 };
 absl::StatusOr<OpenedOrders> OpenOrders(const IdSettings& settings,
                                         const std::function<void(const GeneratorEvent&)>& on_event);
+// UNAVAILABLE also: the store has no mark of its first start, which an operator sets while the
+// service waits.
 absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
     const SequenceSettings& settings, size_t most_waiting,
     std::function<void(const SegmentSequenceEvent&)> on_event,
     std::function<void(const NumberRuleEvent&)> on_rule);
-// Whether the store of the sequences has a counter; nullopt: its engine does not say (not sqlite or
-// mysql). To be asked before they are used.
-absl::StatusOr<std::optional<bool>> HasCounters(const SequenceSettings& settings);
 absl::StatusOr<std::shared_ptr<LeasedSnowflake<>>> OpenSnowflake(
     const SnowflakeSettings& settings, std::function<void(const WorkerLeaseEvent&)> on_lease,
     std::function<void(const SnowflakeRollback&)> on_rollback);

@@ -210,15 +210,11 @@ class IdService::Rep {
 
   std::string Metrics() const {
     std::optional<SpaceOptions> space;
-    std::optional<bool> has_counters;
     {
       MutexLock lock(mutex_);
       space = space_;
-      has_counters = has_counters_;
     }
-    std::string text = IdMetrics(*parts(), space, *lead_used_up_);
-    if (settings_.sequences) text += SequenceStoreMetrics(has_counters, *counters_begun_);
-    return text;
+    return IdMetrics(*parts(), space, *lead_used_up_);
   }
 
   void Release() {
@@ -264,28 +260,8 @@ class IdService::Rep {
 
   absl::StatusOr<std::shared_ptr<SequenceSet>> Sequences() {
     const SequenceSettings& from = *settings_.sequences;
-    auto on_event = [count = counters_begun_,
-                     log = SequenceEvents(options_.on_event)](const SegmentSequenceEvent& event) {
-      *count += event.begun;
-      if (log) log(event);
-    };
-    LOCUS_ASSIGN_OR_RETURN(
-        std::shared_ptr<SequenceSet> opened,
-        OpenSequences(from, settings_.waiting, on_event, RuleEvents(options_.on_event)));
-    LOCUS_ASSIGN_OR_RETURN(const std::optional<bool> has_counters, HasCounters(from));
-    {
-      MutexLock lock(mutex_);
-      has_counters_ = has_counters;
-    }
-    if (has_counters.value_or(true)) return opened;
-    Tell(IdServiceEvent::Level::kWarn,
-         absl::StrCat("sequences: their store has no counter yet: ", from.place.uri),
-         "each begins at its first number, which is right at the first start only. Was a store "
-         "lost? Then numbers repeat: stop this service, and put the store back. If it is gone: "
-         "create the types that there were (locus seq type create), then set each of their "
-         "counters (locus seq set --type T --key K --value N) and each counter without a type "
-         "(locus seq set --key K --value N) to its last number or above; then start it again");
-    return opened;
+    return OpenSequences(from, settings_.waiting, SequenceEvents(options_.on_event),
+                         RuleEvents(options_.on_event));
   }
 
   // OK: the table of `successor` may take the place of that in force.
@@ -405,12 +381,8 @@ class IdService::Rep {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool router_replaced_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<SpaceOptions> space_ ABSL_GUARDED_BY(mutex_);  // of the order IDs
-  std::optional<bool> has_counters_ ABSL_GUARDED_BY(mutex_);  // the store of sequences, when opened
   // A count, which publishes nothing else; the generator's callback holds it.
   const std::shared_ptr<std::atomic<uint64_t>> lead_used_up_ =
-      std::make_shared<std::atomic<uint64_t>>(0);
-  // Likewise, of the callback of sequences.
-  const std::shared_ptr<std::atomic<uint64_t>> counters_begun_ =
       std::make_shared<std::atomic<uint64_t>>(0);
   std::vector<std::thread> threads_;
 };

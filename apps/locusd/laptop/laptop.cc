@@ -136,6 +136,8 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
   sequences.place.uri = uri;
   sequences.create = true;
   sequences.most = kMostSequences;
+  // A lost store is found out by StoreFiles.
+  LOCUS_RETURN_IF_ERROR(MarkFirstStart(uri, {}, absl::Now()).status());
   LOCUS_ASSIGN_OR_RETURN(parts.sequences,
                          OpenSequences(sequences, IdSettings().waiting, nullptr, nullptr));
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<WorkerLeaseStore> leases,

@@ -131,10 +131,6 @@ class MariadbSequencer : public Sequencer {
       const MariadbOptions& options, const SequencerOptions& sequencer_options,
       Clock& clock = Clock::System());
 
-  // Whether the database has a counter of which numbers were given out, also one that was forgotten
-  // and not removed yet. Connects once; errors as Open.
-  static absl::StatusOr<bool> HasCounters(const MariadbOptions& options);
-
   // Deletes the rows of up to `most` counters that were forgotten over a minute ago, with any
   // prefix, 100 per statement; returns how many. A sequencer with a ttl also deletes up to 100 in
   // each 256th call of Next or NextBatch.

@@ -58,10 +58,6 @@ class SqliteSequencer : public Sequencer {
       const std::string& path, const SqliteSegmentStore::Options& options,
       const SequencerOptions& sequencer_options);
 
-  // Whether the file has a counter of which numbers were given out, also one that was forgotten and
-  // not removed yet. NOT_FOUND: there is no file.
-  static absl::StatusOr<bool> HasCounters(const std::string& path);
-
  protected:
   explicit SqliteSequencer(const SequencerOptions& options) : Sequencer(options) {}
 };

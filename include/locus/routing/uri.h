@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "locus/engine/locusd_cluster.h"
 #include "locus/routing/table_publisher.h"
 #include "locus/routing/table_source.h"
@@ -80,12 +81,24 @@ struct SequencerUriOptions {
   // with which numbers repeat. Empty: no ceiling.
   std::string ceiling = {};
   AskPassword ceiling_password = nullptr;
+  // Whether the store must have the mark of its first start (MarkFirstStart). A store that was lost
+  // and made anew has none; without this its counters begin again, and their numbers repeat. It is
+  // looked for when the store is opened and whenever a counter begins: FAILED_PRECONDITION, with
+  // what to do. With a ceiling, the mark is in that store.
+  bool marked = false;
 };
 // Counters without rules; with SequencerOptions::of_types those of sequence types. Either refuses
 // the names of the other (locus/sequencer.h); the types of the store are opened when they are first
 // needed.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri,
                                                          const SequencerUriOptions& options = {});
+
+// Marks a store for SequencerUriOptions::marked, and returns when it was marked first. For an
+// operator who knows that no number was ever given out from it, or who has set each counter to its
+// last number or above; not for a program that does it at each start. Needs the file or tables, and
+// the right to count. `options`: its places and passwords.
+absl::StatusOr<absl::Time> MarkFirstStart(std::string_view uri, const SequencerUriOptions& options,
+                                          absl::Time now);
 
 // Rules of sequences, in the store that OpenSequencer opens by the same URI. `create`: also the
 // table of mysql where the locus tables are there.

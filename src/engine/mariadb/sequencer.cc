@@ -249,21 +249,4 @@ absl::StatusOr<std::unique_ptr<MariadbSequencer>> MariadbSequencer::Open(
   return numbers;
 }
 
-absl::StatusOr<bool> MariadbSequencer::HasCounters(const MariadbOptions& options) {
-  LOCUS_ASSIGN_OR_RETURN(const auto pool, Pool::Make(options, Pool::Schema::kMustFit));
-  bool found = false;
-  LOCUS_RETURN_IF_ERROR(pool->Use([&found](Connection& connection) -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(
-        const auto results,
-        connection.RunCurrent(
-            absl::StrCat("SELECT 1 FROM `sequence` WHERE type_id = ", kType,
-                         " AND sequence_no > 0 AND (expire_time IS NULL OR expire_time > ", kUnused,
-                         ") LIMIT 1"),
-            {mariadb::AtMostOneRow(1)}));
-    found = !results[0].rows.empty();
-    return absl::OkStatus();
-  }));
-  return found;
-}
-
 }  // namespace locus

@@ -261,18 +261,4 @@ absl::StatusOr<std::unique_ptr<SqliteSequencer>> SqliteSequencer::Open(
   return sequencer;
 }
 
-absl::StatusOr<bool> SqliteSequencer::HasCounters(const std::string& path) {
-  constexpr absl::Duration kBusyTimeout = absl::Seconds(5);
-  LOCUS_ASSIGN_OR_RETURN(const auto connection,
-                         sqlite::Connection::Open(path, /*create=*/false, kBusyTimeout));
-  // The table is made when counters are first opened.
-  for (const char* sql : {"SELECT 1 FROM sqlite_master WHERE name = 'locus_sequence'",
-                          "SELECT 1 FROM locus_sequence WHERE value > 0 LIMIT 1"}) {
-    LOCUS_ASSIGN_OR_RETURN(const auto query, connection->Prepare(sql));
-    LOCUS_ASSIGN_OR_RETURN(const bool found, query->Step());
-    if (!found) return false;
-  }
-  return true;
-}
-
 }  // namespace locus
