@@ -142,6 +142,45 @@ TEST_F(LocusdStrictTest, SectionsOfANodeAreNotServed_ItAloneIsNotReady) {
   EXPECT_TRUE(WaitUntil([&] { return ready(0) == 200u; }));
 }
 
+// As after a loss: nothing says that the set is the first ever.
+TEST_F(LocusdStrictTest, SetThatRests_IsNotReadyAndGivesNothing) {
+  Start(1, "", "", /*ttl=*/"10m");
+  EXPECT_TRUE(WaitUntil([&] {
+    const auto ready = nodes_[0]->Ask("GET", "/readyz");
+    return ready->status == 503 &&
+           ready->body.find("rests after a loss for another") != std::string::npos;
+  }));
+  EXPECT_EQ(nodes_[0]->StatusOf("POST", "/v1/strict/next", R"({"uids": ["1"]})"), 421u);
+  EXPECT_EQ(Owned(0), 0);
+  EXPECT_EQ(nodes_[0]->StatusOf("GET", "/healthz"), 200u);
+}
+
+TEST_F(LocusdStrictTest, NodeThatCannotTakeItsSections_IsNotReadyAfterAWhile) {
+  Start(1);
+  ASSERT_TRUE(Spread({0}));
+  nodes_[0]->process().KillHard();
+  sqlite3* store = nullptr;
+  ASSERT_EQ(sqlite3_open((directory_ / "strict.db").c_str(), &store), SQLITE_OK);
+  sqlite3_busy_timeout(store, 60'000);
+  // It can read the table, and take nothing.
+  ASSERT_EQ(sqlite3_exec(store,
+                         "CREATE TRIGGER none BEFORE INSERT ON locus_strict_section BEGIN SELECT "
+                         "RAISE(ABORT, 'not now'); END",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK)
+      << sqlite3_errmsg(store);
+  ASSERT_TRUE(nodes_[0]->Start()) << nodes_[0]->LogText();
+  EXPECT_TRUE(WaitUntil([&] {
+    const auto ready = nodes_[0]->Ask("GET", "/readyz");
+    return ready->status == 503 &&
+           ready->body.find("it could not take them for 5s") != std::string::npos;
+  })) << nodes_[0]->Ask("GET", "/readyz")->body;
+  ASSERT_EQ(sqlite3_exec(store, "DROP TRIGGER none", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_EQ(sqlite3_close(store), SQLITE_OK);
+  EXPECT_TRUE(Spread({0}));
+  EXPECT_TRUE(WaitUntil([&] { return nodes_[0]->StatusOf("GET", "/readyz") == 200; }));
+}
+
 // Whoever takes none has none.
 TEST_F(LocusdStrictTest, NodesWithSectionsOfTheirOwn_AreReadyWithoutThoseOfOthers) {
   Start(1, "sections = [\"0-4\"]\n");

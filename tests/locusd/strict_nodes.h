@@ -28,7 +28,8 @@ class StrictNodesTest : public ::testing::Test {
   static constexpr char kToken[] = "the-token-of-these-nodes";
 
   // Nodes that follow those there are; `more` is for [strict], `more_api` for [api].
-  void Start(int count, const std::string& more = "", const std::string& more_api = "") {
+  void Start(int count, const std::string& more = "", const std::string& more_api = "",
+             const std::string& ttl = "3s") {
     while (count-- > 0) {
       const std::string name = absl::StrCat("n", nodes_.size() + 1);
       auto node = std::make_unique<IdsProcess>(directory_, name);
@@ -36,7 +37,7 @@ class StrictNodesTest : public ::testing::Test {
                   absl::StrCat("[strict]\nname = \"", name,
                                "\"\nstore = \"sqlite:", directory_ / "strict.db",
                                "\"\ncreate = true\nuids = ", kStrictSections * 100,
-                               "\nsection_size = 100\nttl = \"3s\"\n", more));
+                               "\nsection_size = 100\nttl = \"", ttl, "\"\n", more));
       if (!more_api.empty()) node->token = kToken;
       node->tls = tls_.get();
       ASSERT_TRUE(node->Start()) << node->LogText();
