@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -179,6 +180,16 @@ absl::Status CheckPair(const NamedFile& a, const NamedFile& b) {
 }
 
 }  // namespace
+
+std::function<absl::StatusOr<std::string>(std::string_view)> ReaderOfPath(FileUse use) {
+  return [use](std::string_view text) -> absl::StatusOr<std::string> {
+    const std::vector<std::string_view> names =
+        IsOutput(use) ? std::vector<std::string_view>{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}
+                      : std::vector<std::string_view>{"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"};
+    const bool is_stream = std::ranges::find(names, text) != names.end();
+    return std::string(is_stream ? "-" : text);
+  };
+}
 
 absl::Status CheckPaths(const std::vector<NamedFile>& files) {
   for (const NamedFile& file : files) {

@@ -136,24 +136,9 @@ Option& VerbLine::Choice(const std::string& name, const std::vector<std::string>
   return option;
 }
 
-namespace {
-
-// By the name /dev/stdout the file behind stdout would be replaced under the shell's feet.
-auto ReadFileName(FileUse use) {
-  return [use](std::string_view text) -> absl::StatusOr<std::string> {
-    const std::vector<std::string_view> names =
-        IsOutput(use) ? std::vector<std::string_view>{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}
-                      : std::vector<std::string_view>{"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"};
-    bool is_stream = std::ranges::find(names, text) != names.end();
-    return std::string(is_stream ? "-" : text);
-  };
-}
-
-}  // namespace
-
 Option& VerbLine::File(const std::string& spec, std::string* target, FileUse use,
                        const std::string& help) {
-  Option& option = Value(spec, target, ReadFileName(use), help).Offers(Offer::kFiles);
+  Option& option = Value(spec, target, ReaderOfPath(use), help).Offers(Offer::kFiles);
   return option.Names([target, use, name = option.name]() -> std::vector<NamedFile> {
     return {{name, *target, use}};
   });
@@ -161,7 +146,7 @@ Option& VerbLine::File(const std::string& spec, std::string* target, FileUse use
 
 Option& VerbLine::File(const std::string& spec, std::optional<std::string>* target, FileUse use,
                        const std::string& help) {
-  Option& option = Value(spec, target, ReadFileName(use), help).Offers(Offer::kFiles);
+  Option& option = Value(spec, target, ReaderOfPath(use), help).Offers(Offer::kFiles);
   return option.Names([target, use, name = option.name]() -> std::vector<NamedFile> {
     if (!*target) return {};
     return {{name, **target, use}};
