@@ -53,8 +53,7 @@ absl::StatusOr<absl::Time> FirstStart::Mark(absl::Time now) {
 absl::StatusOr<std::shared_ptr<Sequencer>> FirstStart::Counters() {
   MutexLock lock(mutex_);
   if (counters_ != nullptr) return counters_;
-  LOCUS_ASSIGN_OR_RETURN(
-      counters_, As<std::shared_ptr<Sequencer>>(OpenSequencer(uri_, {.password = password_})));
+  LOCUS_ASSIGN_OR_RETURN(counters_, As<std::shared_ptr<Sequencer>>(OpenUnchecked(uri_, password_)));
   return counters_;
 }
 

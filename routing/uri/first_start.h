@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 
 #include "absl/base/thread_annotations.h"
@@ -20,7 +21,8 @@ namespace locus::internal {
 // Thread safety: all methods may be called from any thread. They block as the store does.
 class FirstStart {
  public:
-  // No counter of a type has this name, since it has an uppercase letter.
+  // No counter of a type has this name, since it has an uppercase letter. OpenSequencer takes no
+  // number of it.
   static constexpr const char* kName = "Locus.first-start";
 
   static constexpr size_t kMostNames = 16384;
@@ -50,6 +52,10 @@ class FirstStart {
   // than kMostNames, and where the mark is gone.
   std::unordered_set<std::string> met_ ABSL_GUARDED_BY(mutex_);
 };
+
+// As OpenSequencer, for any name: of a type, and that of the mark.
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenUnchecked(std::string_view uri,
+                                                         const AskPassword& ask);
 
 }  // namespace locus::internal
 

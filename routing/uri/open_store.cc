@@ -7,6 +7,7 @@
 #include "routing/uri/opened.h"
 #include "routing/uri/password.h"
 #include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/sequence_type/plain_names.h"
 
 namespace locus {
@@ -218,7 +219,23 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
   return types;
 }
 
+namespace internal {
+
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenUnchecked(std::string_view uri,
+                                                         const AskPassword& ask) {
+  return OpenCounters(uri, {.password = ask});
+}
+
+}  // namespace internal
+
 namespace {
+
+absl::Status CheckIsNoMark(const std::string& counter) {
+  if (counter != internal::FirstStart::kName) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("counter ", internal::Quoted(counter),
+                   " is the mark of a store's first start (locus seq create), and is not counted"));
+}
 
 // `first_start`: nullptr: counters begin without a mark.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenChecked(
@@ -243,6 +260,7 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenChecked(
   };
   auto names = std::make_shared<internal::PlainNames>(std::move(open));
   counters->set_name_check([names, mark](const std::string& name, Sequencer::NameLook look) {
+    LOCUS_RETURN_IF_ERROR(CheckIsNoMark(name));
     LOCUS_RETURN_IF_ERROR(names->Check(name, look));
     return mark(name, look);
   });

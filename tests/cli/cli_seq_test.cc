@@ -53,6 +53,18 @@ TEST_F(SeqTest, EachVerb_SaysWhatScriptsRead) {
   EXPECT_THAT(Seq("next", {"--key", "ko\u0308ln"}).err, HasSubstr("has U+0308"));
 }
 
+TEST_F(SeqTest, Create_MarksAStoreOnce) {
+  const std::string fresh = "sqlite:" + (directory_ / "fresh.db");
+  EXPECT_EQ(RunLocus({"seq", "create", "--store", fresh}).exit, 2);
+  EXPECT_THAT(RunLocus({"seq", "create", "--store", fresh, "--first-ever", "--counters-set"}).err,
+              HasSubstr("say one of --first-ever"));
+  const Outcome first = RunLocus({"seq", "create", "--store", fresh, "--first-ever"});
+  EXPECT_EQ(first.exit, 0) << first.err;
+  EXPECT_THAT(first.out, ::testing::MatchesRegex("marked 20..-..-..T..:..:..Z\n"));
+  EXPECT_EQ(RunLocus({"seq", "create", "--store", fresh, "--counters-set"}).out, first.out);
+  EXPECT_THAT(Seq("next", {"--key", "Locus.first-start"}).err, HasSubstr("is not counted"));
+}
+
 TEST_F(SeqTest, Json_HasNumbersAsTexts) {
   EXPECT_EQ(Says("next", {"--key", "a", "--json"}), "{\"value\":\"1\"}\n");
   EXPECT_EQ(Says("batch", {"--key", "a", "--count", "5", "--json"}),

@@ -52,6 +52,15 @@ TEST_F(FirstStartTest, StoreWithoutAMark_IsRefusedWithWhatToDo) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Open().status())) << "a counter is no mark";
 }
 
+TEST_F(FirstStartTest, CounterOfTheMarksName_IsNotForCallers) {
+  const auto plain = OpenSequencer(uri_).value();
+  const std::string name = internal::FirstStart::kName;
+  EXPECT_TRUE(absl::IsFailedPrecondition(plain->Next(name).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(plain->Set(name, 7)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(plain->SetIfNotExists(name, 7).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Open().status())) << "a caller marked the store";
+}
+
 TEST_F(FirstStartTest, Mark_StaysAndKeepsItsTime) {
   const absl::Time marked = absl::FromUnixSeconds(1'700'000'000);
   EXPECT_EQ(MarkFirstStart(uri_, {}, marked).value(), marked);
