@@ -3,6 +3,7 @@
 -- and locus_vnode. Other keys: the guard triggers of your table show the expressions of vnode and cohort.
 
 -- Fenced read. No row: the order is not on this shard: ask the other one. A row of NULLs: there is no such order.
+-- On a replica there is never a row, since it cannot know the fence of now: ask the primaries.
 -- In a transaction it keeps the order here until COMMIT; it reads what is committed, also under an older snapshot.
 SELECT o.*
 FROM locus_vnode v

@@ -98,6 +98,24 @@ TEST_F(FencedSqlTest, StatementsOfThePage_HoldOnBothShardsUntilAfterTheCleanup) 
   EXPECT_TRUE(Run(0, absl::StrCat("UPDATE orders SET value = 9 WHERE order_id = ", kOrder)).ok());
 }
 
+// What a replica has of the fence may be old, as may be its rows.
+TEST_F(FencedSqlTest, OnAReplica_NothingIsReadAndNothingWritten) {
+  Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) VALUES (", kOrder, ", 1)"));
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  runner->End();
+  EXPECT_EQ(Read(0, kOrder), "1");
+  // A replica has the rows of the primary, and a number of its own.
+  const std::string number = Value(0, "SELECT @@GLOBAL.server_id");
+  Sql(0, "SET GLOBAL server_id = 7777");
+  clients_[0] = SqlSession::Open(As(0, "shop")).value();
+  EXPECT_EQ(Read(0, kOrder), "none");
+  EXPECT_THAT(std::string(Update(0, kOrder, 2).message()), HasSubstr("LOCUS_FENCED"));
+  Sql(0, absl::StrCat("SET GLOBAL server_id = ", number));
+  EXPECT_EQ(Value(0, "SELECT value FROM locus_shop.orders"), "1");
+}
+
 // The read holds the order on its shard until COMMIT: the band cannot be handed over.
 TEST_F(FencedSqlTest, ReadInATransaction_KeepsTheOrderHere) {
   Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) VALUES (", kOrder, ", 1)"));
