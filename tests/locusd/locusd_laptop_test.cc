@@ -237,11 +237,30 @@ TEST_F(LocusdLaptopTest, FirstStartIsKilledAtAnyMoment_TheNextOneServes) {
   }
 }
 
+TEST_F(LocusdLaptopTest, StoreIsLost_NoSequenceBeginsAgain) {
+  ASSERT_TRUE(Start());
+  EXPECT_EQ(Good("GET", "/v1/sequences/invoices/next")["numbers"][0], "1");
+  process_.reset();
+  const std::filesystem::path directory = home_ / "locusd";
+  std::vector<std::filesystem::path> lost;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().filename().string().starts_with("ids.db")) lost.push_back(entry.path());
+  }
+  ASSERT_GE(lost.size(), 3u);
+  for (const auto& path : lost) std::filesystem::remove(path);
+  EXPECT_EQ(Refusal("--listen 127.0.0.1:0"), 1);
+  EXPECT_THAT(Text(), HasSubstr("has no mark of a first start"));
+  // All of it away: a directory that is new.
+  std::filesystem::remove_all(directory);
+  ASSERT_TRUE(Start()) << Text();
+}
+
 TEST_F(LocusdLaptopTest, FileOfItsIdsIsLost_NoWorkerIdIsGrantedAtOnce) {
   ASSERT_TRUE(Start());
   Good("GET", "/v1/snowflake");
   process_.reset();
-  for (const char* const name : {"ids.db", "ids.db-wal", "ids.db-shm", "ids.db-locus"}) {
+  for (const char* const name :
+       {"ids.db", "ids.db-wal", "ids.db-shm", "ids.db-locus", "first-start"}) {
     std::filesystem::remove(home_ / (std::string("locusd/") + name));
   }
   EXPECT_EQ(Refusal("--listen 127.0.0.1:0"), 1);

@@ -102,6 +102,20 @@ absl::StatusOr<KeyRing> KeysAt(const std::string& path) {
   return ring;
 }
 
+// Marks the store of a directory that was not used before. A file tells that it was: the store of
+// such a directory has the mark, or is lost.
+absl::Status BeginNumbers(const std::string& directory, const std::string& uri) {
+  const std::string path = directory + "/first-start";
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return absl::OkStatus();
+  LOCUS_RETURN_IF_ERROR(MarkFirstStart(uri, {}, absl::Now()).status());
+  constexpr char kText[] =
+      "Sequences of this directory have begun. While this file is here, locusd does not start on "
+      "a\n"
+      "store that has forgotten them.\n";
+  return internal::ReplaceFile(path, kText, 0600);
+}
+
 struct OpenedParts {
   std::shared_ptr<const IdParts> parts;
   std::shared_ptr<const StoreFiles> files;  // of all stores
@@ -129,6 +143,7 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
   opened.files = std::make_shared<const StoreFiles>(std::move(files));
   LOCUS_ASSIGN_OR_RETURN(parts.orders, OrderIdGenerator::Create(segments, orders));
   LOCUS_ASSIGN_OR_RETURN(opened.space, segments->ReadOptions(orders.space));
+  LOCUS_RETURN_IF_ERROR(BeginNumbers(directory, uri));
   LOCUS_ASSIGN_OR_RETURN(const KeyRing keys, KeysAt(directory + "/keys"));
   LOCUS_ASSIGN_OR_RETURN(OrderNoCodec numbers, OrderNoCodec::Create(keys));
   parts.numbers = std::make_shared<const OrderNoCodec>(std::move(numbers));
@@ -136,8 +151,6 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
   sequences.place.uri = uri;
   sequences.create = true;
   sequences.most = kMostSequences;
-  // A lost store is found out by StoreFiles.
-  LOCUS_RETURN_IF_ERROR(MarkFirstStart(uri, {}, absl::Now()).status());
   LOCUS_ASSIGN_OR_RETURN(parts.sequences,
                          OpenSequences(sequences, IdSettings().waiting, nullptr, nullptr));
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<WorkerLeaseStore> leases,
