@@ -73,7 +73,7 @@ void CheckError(std::string_view text) {
                                     : static_cast<unsigned char>(text[0]) * 256u +
                                           static_cast<unsigned char>(text[1]);
   std::string_view state = text.substr(0, 5);
-  locus::mariadb::Verdict verdict = locus::mariadb::Judge(number, state, text);
+  locus::mariadb::Verdict verdict = locus::mariadb::Judge(number, state);
   Require(verdict.code != absl::StatusCode::kOk);
   absl::Status status = locus::mariadb::StatusOf(verdict, "db", number, text);
   for (char c : status.message()) Require(static_cast<unsigned char>(c) >= ' ' && c != '\x7F');
