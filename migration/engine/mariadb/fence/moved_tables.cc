@@ -61,7 +61,7 @@ class TablesSession {
   absl::Status MakeTables();
   absl::Status MakeTriggers();
   absl::StatusOr<std::vector<std::string>> Differences(bool every_post);
-  absl::Status Remove(const std::vector<FencedRange>& vnodes);
+  absl::Status Remove();
 
  private:
   using Triggers = std::map<std::string, TableTrigger>;
@@ -94,7 +94,7 @@ class TablesSession {
   // kFew: asked for each second, so the last post speaks for those that were made with it.
   enum class Posts { kFew, kAll };
   absl::StatusOr<uint64_t> MissingPosts(Posts posts);
-  absl::Status RemoveTombstones(const std::string& table, const std::vector<FencedRange>* vnodes);
+  absl::Status RemoveTombstones(const std::string& table);
 
   const MariadbOptions& server_;
   std::vector<internal::KeyedTable> tables_;  // with the forms of this shard's keys
@@ -342,10 +342,8 @@ absl::Status TablesSession::RemoveTriggers(const MovedTable& table, Those those)
   return absl::OkStatus();
 }
 
-// Those of the table, and of these vnodes. By whole keys: a range would lock the posts in it, which
-// the INSERTs of all other tables read.
-absl::Status TablesSession::RemoveTombstones(const std::string& table,
-                                             const std::vector<FencedRange>* vnodes) {
+// By whole keys: a range would lock the posts in it, which the INSERTs of all other tables read.
+absl::Status TablesSession::RemoveTombstones(const std::string& table) {
   std::optional<internal::TombstoneId> behind;
   while (true) {
     LOCUS_ASSIGN_OR_RETURN(
@@ -354,13 +352,8 @@ absl::Status TablesSession::RemoveTombstones(const std::string& table,
     std::vector<internal::TombstoneId> ids;
     for (const Result::Row& row : results[0].rows) {
       LOCUS_ASSIGN_OR_RETURN(const int64_t bucket, NumberIn(row, 0, connection_.place()));
-      LOCUS_ASSIGN_OR_RETURN(const int64_t gene, NumberIn(row, 4, connection_.place()));
       behind = {static_cast<uint32_t>(bucket), row[1].value_or(""), row[2].value_or("")};
-      const bool moves = vnodes == nullptr ||
-                         std::any_of(vnodes->begin(), vnodes->end(), [&](const FencedRange& range) {
-                           return int64_t{range.lo} <= gene && gene <= int64_t{range.hi};
-                         });
-      if (behind->table == table && moves) ids.push_back(*behind);
+      if (behind->table == table) ids.push_back(*behind);
     }
     for (size_t i = 0; i < ids.size(); i += kDeletedAtOnce) {
       LOCUS_RETURN_IF_ERROR(Run(internal::DeleteTombstones(
@@ -370,7 +363,7 @@ absl::Status TablesSession::RemoveTombstones(const std::string& table,
   }
 }
 
-absl::Status TablesSession::Remove(const std::vector<FencedRange>& vnodes) {
+absl::Status TablesSession::Remove() {
   LOCUS_RETURN_IF_ERROR(Run("SET SESSION lock_wait_timeout = 1"));
   LOCUS_ASSIGN_OR_RETURN(bool users, HasTable("locus_moved_table"));
   LOCUS_ASSIGN_OR_RETURN(bool tombstones, HasTable("locus_tombstone"));
@@ -383,12 +376,13 @@ absl::Status TablesSession::Remove(const std::vector<FencedRange>& vnodes) {
     if (!used) continue;
     LOCUS_ASSIGN_OR_RETURN(bool shared, IsUsed(users, table.guard.name, " <> "));
     // As long as there are tombstones, rows that are inserted again are above them: a move that
-    // begins after this one was killed here finds both or neither.
-    if (!shared) LOCUS_RETURN_IF_ERROR(RemoveTriggers(table, Those::kMakeTombstones));
-    if (tombstones && (!shared || !vnodes.empty())) {
-      LOCUS_RETURN_IF_ERROR(RemoveTombstones(table.guard.name, shared ? &vnodes : nullptr));
+    // begins after this one was killed here finds both or neither. One that uses the table may have
+    // these vnodes by now, and its target their tombstones: it needs them here, too.
+    if (!shared) {
+      LOCUS_RETURN_IF_ERROR(RemoveTriggers(table, Those::kMakeTombstones));
+      if (tombstones) LOCUS_RETURN_IF_ERROR(RemoveTombstones(table.guard.name));
+      LOCUS_RETURN_IF_ERROR(RemoveTriggers(table, Those::kAll));
     }
-    if (!shared) LOCUS_RETURN_IF_ERROR(RemoveTriggers(table, Those::kAll));
     LOCUS_RETURN_IF_ERROR(
         Run(absl::StrCat("DELETE FROM locus_moved_table WHERE tbl = ", SqlText(table.guard.name),
                          " AND move = ", SqlText(move_))));
@@ -473,12 +467,11 @@ absl::Status MovedTables::Verify(const std::string& move) const {
                    absl::StrJoin(wrong, "; ")));
 }
 
-absl::Status MovedTables::Remove(const std::string& move,
-                                 const std::vector<FencedRange>& vnodes) const {
+absl::Status MovedTables::Remove(const std::string& move) const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
   TablesSession session(rep_->server, rep_->tables, rep_->movers, move, *connection);
   LOCUS_RETURN_IF_ERROR(session.Lock());
-  return session.Remove(vnodes);
+  return session.Remove();
 }
 
 }  // namespace locus::mariadb

@@ -41,11 +41,9 @@ class MovedTables {
   // What Verify would name, each by itself, and whether any post of locus_tombstone is missing,
   // which takes longer; empty: nothing.
   absl::StatusOr<std::vector<std::string>> Differences(const std::string& move) const;
-  // Ends the use by `move`, whose vnodes these are, and deletes their tombstones. Where no other
-  // move uses a table, its triggers and all its tombstones go. Repeated, it changes nothing, also
-  // where other moves of these vnodes have begun since.
-  // UNAVAILABLE: as Install.
-  absl::Status Remove(const std::string& move, const std::vector<FencedRange>& vnodes) const;
+  // Ends the use by `move`. Where no other move uses a table, its triggers and tombstones go.
+  // Repeated, it changes nothing, also where other moves have begun since. UNAVAILABLE: as Install.
+  absl::Status Remove(const std::string& move) const;
 
  private:
   class Rep;

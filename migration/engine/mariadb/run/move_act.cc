@@ -250,7 +250,7 @@ absl::Status MoveRunner::CleanUp() {
   for (ShardLink* link : {source_.get(), target_.get()}) {
     LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
                            MovedTables::Create(link->Options(), move_.tables, move_.movers));
-    LOCUS_RETURN_IF_ERROR(tables.Remove(move_.name, move_.ranges));
+    LOCUS_RETURN_IF_ERROR(tables.Remove(move_.name));
     for (const char* marker : {kCheckpoints, kCopies}) {
       const absl::Status removed =
           link->Run(absl::StrCat("DELETE FROM ", marker, " WHERE move = ", SqlText(move_.name)))
