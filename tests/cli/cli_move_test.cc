@@ -309,6 +309,17 @@ TEST_F(CliRepairTest, RowsThatACleanupKept_AreDeletedByALaterOne) {
                 HasSubstr("the fence of s1 says that a later move has used the vnodes"));
   }
   SetFences(kLastToken);
+  // It left the fence as this one did, and may go back.
+  Sql(0,
+      "CREATE TABLE later SELECT * FROM locus_move; UPDATE later SET move = 'later.1>3', target = "
+      "3, phase = 'READY', keep = 0; INSERT INTO locus_move SELECT * FROM later");
+  for (const char* dry : {"--dry-run", "--quiet"}) {
+    const Outcome refused = RunLocus({"move", "cleanup", file_, dry});
+    EXPECT_EQ(refused.exit, 1);
+    EXPECT_THAT(refused.err, HasSubstr("has not ended (READY): rows of these vnodes on s1 are"));
+    EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kDone);
+  }
+  Sql(0, "UPDATE locus_move SET phase = 'DONE' WHERE move = 'later.1>3'");
   EXPECT_EQ(RunLocus({"move", "cleanup", file_, "--dry-run"}).exit, 0);
   EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kDone);
   for (int again = 0; again < 2; ++again) {

@@ -121,9 +121,10 @@ absl::StatusOr<Wish> MoveControl::Change(const std::string& what, const Ask& ask
     }
     LOCUS_ASSIGN_OR_RETURN(Wish wish, ask(view.standing()));
     const bool kept = view.record->phase == Phase::kDone && view.record->wish.keep && !wish.keep;
-    if (kept) LOCUS_RETURN_IF_ERROR(MayCleanAgain());
+    const auto may = [this] { return MayCleanAgain(); };
+    if (kept && dry) LOCUS_RETURN_IF_ERROR(may());
     if (dry || wish == view.record->wish) return wish;
-    last = kept ? records_->CleanAgain(*view.record)
+    last = kept ? records_->CleanAgain(*view.record, may)
                 : records_->ChangeWish(move_.name, view.record->serial, wish);
     if (last.ok()) {
       LOCUS_RETURN_IF_ERROR(
@@ -182,13 +183,21 @@ absl::StatusOr<bool> MoveControl::IsUsedLater(const FencedRange& range) {
 
 absl::Status MoveControl::CleanAgain() {
   LOCUS_ASSIGN_OR_RETURN(const MoveRecord record, records_->Read(move_.name));
-  LOCUS_RETURN_IF_ERROR(MayCleanAgain());
-  LOCUS_RETURN_IF_ERROR(records_->CleanAgain(record));
+  LOCUS_RETURN_IF_ERROR(records_->CleanAgain(record, [this] { return MayCleanAgain(); }));
   return records_->Note(move_.name, "cleanup", RoutingTable::kMaxPermyriad, "again");
 }
 
 // A runner would find out only when the move is under way again, and hold it for ever.
 absl::Status MoveControl::MayCleanAgain() {
+  // A later move of the same vnodes leaves the fence as this one has left it.
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<MoveRecord> records, records_->List());
+  for (const MoveRecord& record : records) {
+    if (record.name == move_.name || !record.IsUnderWayWith(move_.ranges)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        NotEnded(record), ": rows of these vnodes on ", move_.source.name,
+        " are what it would go back to, so nothing is deleted. Finish or abort it, and repeat the "
+        "command"));
+  }
   for (const FencedRange& range : move_.ranges) {
     LOCUS_ASSIGN_OR_RETURN(const bool used, IsUsedLater(range));
     if (!used) continue;

@@ -81,7 +81,8 @@ class MoveControl {
   };
   absl::StatusOr<Remains> LookForRemains(const RoutingTable& table);
   // Has a runner clean up again, rows that were kept included. FAILED_PRECONDITION: a later move
-  // has used the vnodes. ABORTED: the move changed meanwhile: repeat the call.
+  // has used the vnodes, or has them and has not ended. ABORTED: the move changed meanwhile: repeat
+  // the call.
   absl::Status CleanAgain();
 
   // Nothing waits for this failover candidate, "host:port", any more. NOT_FOUND: the move was never

@@ -73,6 +73,8 @@ constexpr char kCreateEvents[] =
     ") ENGINE = InnoDB";
 
 constexpr char kBeginLock[] = "CONCAT('locus_begin ', SHA1(DATABASE()))";
+constexpr char kIsAlone[] =
+    "IS_USED_LOCK(CONCAT('locus_begin ', SHA1(DATABASE()))) = CONNECTION_ID()";
 constexpr char kSelect[] =
     "SELECT move, phase, started, goal, step_by, dwell_ms, hold, ending, keep, serial, run, runner,"
     " COALESCE(TIMESTAMPDIFF(MICROSECOND, beat, NOW(6)), -1), source, target, vnodes, status, "
@@ -154,15 +156,6 @@ absl::Status TakenOver(const std::string& name) {
 
 std::string OfRun(std::optional<uint64_t> run) {
   return run ? absl::StrCat(" AND run = ", *run) : "";
-}
-
-bool Overlap(const MoveLeg& a, const MoveLeg& b) {
-  for (const FencedRange& x : a.ranges) {
-    for (const FencedRange& y : b.ranges) {
-      if (x.lo <= y.hi && y.lo <= x.hi) return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -264,9 +257,20 @@ absl::StatusOr<MoveRecord> MoveRecords::Read(const std::string& name) {
   return RecordIn((*results)[0].rows[0]);
 }
 
-absl::Status MoveRecords::Begin(const std::string& name, const MoveLeg& leg, const Wish& wish,
-                                const std::vector<MovedTable>& tables) {
-  // One at a time, so that of two moves of the same vnodes one sees the other.
+bool MoveRecord::IsUnderWayWith(const std::vector<FencedRange>& ranges) const {
+  if (phase == Phase::kDone || phase == Phase::kAborted) return false;
+  return absl::c_any_of(leg.ranges, [&](const FencedRange& a) {
+    return absl::c_any_of(ranges,
+                          [&](const FencedRange& b) { return a.lo <= b.hi && b.lo <= a.hi; });
+  });
+}
+
+std::string NotEnded(const MoveRecord& record) {
+  return absl::StrCat("move ", Quoted(record.name), " of vnodes ", VnodesText(record.leg.ranges),
+                      " has not ended (", ToAbsl(ToString(record.phase)), ")");
+}
+
+absl::Status MoveRecords::Alone(const std::function<absl::Status()>& work) {
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> locked,
       link_.Run(absl::StrCat("SELECT GET_LOCK(", kBeginLock, ", 5)"), {OneRow(1)}));
@@ -274,9 +278,14 @@ absl::Status MoveRecords::Begin(const std::string& name, const MoveLeg& leg, con
     return absl::UnavailableError(
         absl::StrCat("mariadb ", link_.place(), ": another move is being begun there; try again"));
   }
-  const absl::Status begun = BeginLocked(name, leg, wish, tables);
+  const absl::Status done = work();
   LOCUS_RETURN_IF_ERROR(link_.Run(absl::StrCat("DO RELEASE_LOCK(", kBeginLock, ")")).status());
-  return begun;
+  return done;
+}
+
+absl::Status MoveRecords::Begin(const std::string& name, const MoveLeg& leg, const Wish& wish,
+                                const std::vector<MovedTable>& tables) {
+  return Alone([&] { return BeginLocked(name, leg, wish, tables); });
 }
 
 absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& leg, const Wish& wish,
@@ -293,12 +302,9 @@ absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& le
                        VnodesText(record.leg.ranges), " from shard ", record.leg.source, " to ",
                        record.leg.target, "; give this one another name"));
     }
-    const bool ended = record.phase == Phase::kDone || record.phase == Phase::kAborted;
-    if (!ended && Overlap(record.leg, leg)) {
+    if (record.IsUnderWayWith(leg.ranges)) {
       return absl::FailedPreconditionError(
-          absl::StrCat("move ", Quoted(record.name), " of vnodes ", VnodesText(record.leg.ranges),
-                       " has not ended (", ToAbsl(ToString(record.phase)),
-                       "): finish or abort it before these vnodes move again"));
+          absl::StrCat(NotEnded(record), ": finish or abort it before these vnodes move again"));
     }
   }
   LOCUS_RETURN_IF_ERROR(NoteTables(name, tables));
@@ -312,8 +318,7 @@ absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& le
                              VnodesText(leg.ranges), "', 'PLANNED', ", wish.started ? 1 : 0, ", ",
                              wish.goal, ", ", wish.by, ", ", absl::ToInt64Milliseconds(wish.dwell),
                              ", '', '", ToAbsl(ToString(wish.ending)), "', ", wish.keep ? 1 : 0,
-                             ", 1, 0, '', '' FROM DUAL WHERE IS_USED_LOCK(", kBeginLock,
-                             ") = CONNECTION_ID()"),
+                             ", 1, 0, '', '' FROM DUAL WHERE ", kIsAlone),
                 {kNoRows}));
   if (put[0].affected == 1) return absl::OkStatus();
   return absl::UnavailableError(
@@ -363,8 +368,12 @@ absl::Status MoveRecords::ChangeWish(const std::string& name, uint64_t seen, con
       absl::StrCat("somebody else changed move ", Quoted(name), " at the same time; try again"));
 }
 
-absl::Status MoveRecords::CleanAgain(const MoveRecord& seen) {
-  return ChangeRow(seen, "phase = 'CLEANUP', keep = 0, serial = serial + 1");
+absl::Status MoveRecords::CleanAgain(const MoveRecord& seen,
+                                     const std::function<absl::Status()>& may) {
+  return Alone([&]() -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(may());
+    return ChangeRow(seen, "phase = 'CLEANUP', keep = 0, serial = serial + 1", kIsAlone);
+  });
 }
 
 absl::Status MoveRecords::DropCandidate(const std::string& name, const std::string& candidate) {
@@ -422,13 +431,14 @@ absl::Status MoveRecords::SetRepaired(const MoveRecord& seen, Phase to,
                          internal::SeedingText(seeding), "', repair = '', serial = serial + 1"));
 }
 
-absl::Status MoveRecords::ChangeRow(const MoveRecord& seen, const std::string& assignments) {
+absl::Status MoveRecords::ChangeRow(const MoveRecord& seen, const std::string& assignments,
+                                    const std::string& also) {
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
       link_.Run(
           absl::StrCat("UPDATE locus_move SET ", assignments, " WHERE move = ", SqlText(seen.name),
                        " AND run = ", seen.run, " AND serial = ", seen.serial, " AND phase = '",
-                       ToAbsl(ToString(seen.phase)), "'"),
+                       ToAbsl(ToString(seen.phase)), "'", also.empty() ? "" : " AND ", also),
           {kNoRows}));
   if (results[0].affected == 1) return absl::OkStatus();
   return absl::AbortedError(

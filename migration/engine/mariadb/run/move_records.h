@@ -3,6 +3,7 @@
 #define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_MOVE_RECORDS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,7 +33,12 @@ struct MoveRecord {
   MoveLeg leg;         // shards and vnodes, as they were when it began
   std::string status;  // a JSON object of the runner's, or empty
   internal::Seeding seeding;
+
+  // Whether it has some of these vnodes and has not ended.
+  bool IsUnderWayWith(const std::vector<FencedRange>& ranges) const;
 };
+// For people: which move has not ended.
+std::string NotEnded(const MoveRecord& record);
 
 // One line of the move's history.
 struct MoveEvent {
@@ -72,8 +78,9 @@ class MoveRecords {
   absl::Status ChangeWish(const std::string& name, uint64_t seen, const internal::Wish& wish,
                           std::optional<uint64_t> run = std::nullopt);
 
-  // A move that is DONE goes back to CLEANUP, and keeps nothing. Errors of ChangeWish.
-  absl::Status CleanAgain(const MoveRecord& seen);
+  // A move that is DONE goes back to CLEANUP, and keeps nothing. `may`: asked while no move can
+  // begin; its error ends it. Errors of ChangeWish.
+  absl::Status CleanAgain(const MoveRecord& seen, const std::function<absl::Status()>& may);
 
   // Nothing waits for this candidate any more; to be called when it was fenced off.
   absl::Status DropCandidate(const std::string& name, const std::string& candidate);
@@ -107,11 +114,16 @@ class MoveRecords {
   absl::StatusOr<std::vector<MoveEvent>> Events(const std::string& name, size_t most);
 
  private:
+  // Has one such change at a time run `work`, so that of two moves of the same vnodes one sees the
+  // other. UNAVAILABLE: another one is under way.
+  absl::Status Alone(const std::function<absl::Status()>& work);
   absl::Status BeginLocked(const std::string& name, const MoveLeg& leg, const internal::Wish& wish,
                            const std::vector<MovedTable>& tables);
   absl::Status NoteTables(const std::string& name, const std::vector<MovedTable>& tables);
   absl::StatusOr<MoveRecord> RecordIn(const Result::Row& row);
-  absl::Status ChangeRow(const MoveRecord& seen, const std::string& assignments);
+  // Where phase, serial and run are still those of `seen`, and `also` holds.
+  absl::Status ChangeRow(const MoveRecord& seen, const std::string& assignments,
+                         const std::string& also = "");
   ShardLink& link_;
 };
 
