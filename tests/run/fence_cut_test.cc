@@ -335,6 +335,36 @@ TEST_F(FenceCutTest, RebindBeforeTheStart_LeavesNoTraceOfTheMove) {
 
 // A map that names a row with another band: pointing the vnode elsewhere would accept an order
 // twice, or nowhere.
+// The lock that keeps regroups apart goes with the session that took it.
+TEST_F(FenceCutTest, SessionThatEndsInARegroup_EndsItBeforeAnotherBegins) {
+  MakeFence("(0, 65535, 0, 10000, 0, @@server_id, NULL, NULL)");
+  Move second = move_;
+  second.ranges = {{15, 25}};
+  MariadbOptions options = server_->Account(kDatabase);
+  options.user = "mover";
+  auto other = ShardLink::Create(options).value();
+  bool met = false;
+  link_->set_before_statement([&](const std::string& statement) {
+    if (met || !absl::StrContains(statement, "FROM locus_vnode ORDER BY vnode")) return;
+    met = true;
+    server_->Sql(absl::StrCat("KILL ", link_->session()));
+    absl::Status done = absl::UnavailableError("not yet");
+    EXPECT_TRUE(WaitUntil([&] {
+      done = BandRows(second, internal::Side::kSource, *other).Make(5, 7, absl::Seconds(1));
+      return !absl::IsUnavailable(done);
+    }));
+    EXPECT_TRUE(done.ok()) << done;
+    EXPECT_EQ(Fence(), "0-9 0,10-14 1,15-25 5,26-39 0,40-49 1,50-65535 0");
+  });
+  BandRows rows(move_, internal::Side::kSource, *link_);
+  const absl::Status ended = rows.Make(1, 7, absl::Seconds(1));
+  link_->set_before_statement(nullptr);
+  ASSERT_TRUE(met);
+  EXPECT_TRUE(absl::IsUnavailable(ended)) << ended << Fence() << Map();
+  EXPECT_EQ(Fence(), "0-9 0,10-14 1,15-25 5,26-39 0,40-49 1,50-65535 0") << Map();
+  for (const uint32_t gene : {9u, 10u, 15u, 19u, 20u, 25u, 26u, 45u}) EXPECT_TRUE(Accepts(gene));
+}
+
 TEST_F(FenceCutTest, MapChangedByHand_IsRefused) {
   MakeFence(
       "(0, 99, 0, 10000, 0, @@server_id, NULL, NULL), (100, 199, 0, 2500, 4, @@server_id, NULL,"

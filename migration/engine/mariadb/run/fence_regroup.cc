@@ -371,8 +371,8 @@ absl::Status RegroupAlone(ShardLink& link, const std::function<absl::Status()>& 
     return absl::UnavailableError(
         absl::StrCat("mariadb ", link.place(), ": the fence is regrouped for another move"));
   }
-  const absl::Status done = work();
-  // A connection that broke has lost the lock.
+  // A connection that broke has lost the lock, and another regroup may have begun.
+  const absl::Status done = link.InSession(work);
   link.Run(absl::StrCat("DO RELEASE_LOCK(", kName, ")")).IgnoreError();
   return done;
 }

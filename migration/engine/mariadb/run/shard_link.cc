@@ -72,12 +72,16 @@ absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements
   conflict_ = false;
   const int before = odd_;  // connecting asks by this, too
   if (before_statement_) before_statement_(statements);
-  if (in_transaction_ && (connection_->spent() || connection_->Stale())) {
-    // On another connection the statement would be committed by itself.
-    return absl::UnavailableError(absl::StrCat("mariadb ", connection_->place(),
-                                               ": the connection broke inside a transaction"));
+  if (in_transaction_ || in_session_) {
+    // On another connection the statement would be committed by itself, or without the locks.
+    if (!connection_ || connection_->spent() || connection_->Stale()) {
+      return absl::UnavailableError(
+          absl::StrCat("mariadb ", place(), ": the connection broke inside a ",
+                       in_transaction_ ? "transaction" : "session that has locks"));
+    }
+  } else {
+    LOCUS_RETURN_IF_ERROR(Connect());
   }
-  if (!in_transaction_) LOCUS_RETURN_IF_ERROR(Connect());
   // The server gives up first; its error arrives up to a second later, which Connection knows.
   connection_->set_deadline(SteadyClock::now() + absl::ToChronoNanoseconds(server_.timeout) +
                             std::chrono::seconds(2));
@@ -116,6 +120,13 @@ absl::Status ShardLink::CheckPrimary() {
   const std::string old = place();
   connection_ = nullptr;
   return absl::UnavailableError(absl::StrCat("mariadb ", old, ": the server is read-only"));
+}
+
+absl::Status ShardLink::InSession(const std::function<absl::Status()>& work) {
+  in_session_ = true;
+  const absl::Status status = work();
+  in_session_ = false;
+  return status;
 }
 
 absl::Status ShardLink::Transact(const std::function<absl::Status()>& work) {

@@ -43,6 +43,9 @@ class ShardLink {
   // Runs `work` between START TRANSACTION and COMMIT, and rolls back where it fails. Once the
   // connection breaks, the rest of the work's statements fail: the shard has undone the others.
   absl::Status Transact(const std::function<absl::Status()>& work);
+  // Runs `work` on the connection that is there, which has what belongs to a session, as locks by
+  // name. Once it breaks, the rest of the work's statements fail.
+  absl::Status InSession(const std::function<absl::Status()>& work);
 
   // Ends an own session of the shard that gave no answer in time, if it still stands in that
   // statement, for instance in a COMMIT that no replica acknowledges: nobody waits for it any more,
@@ -76,7 +79,7 @@ class ShardLink {
   const Connection::Access access_;
   Hook before_statement_;
   std::unique_ptr<Connection> connection_;
-  bool in_transaction_ = false;
+  bool in_transaction_ = false, in_session_ = false;
   unsigned error_ = 0;
   bool conflict_ = false;
   static constexpr int kMostOdd = 3;
