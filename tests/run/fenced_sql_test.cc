@@ -134,5 +134,24 @@ TEST_F(FencedSqlTest, ReadInATransaction_KeepsTheOrderHere) {
   runner->End();
 }
 
+// START TRANSACTION would commit what the client has written before.
+TEST_F(FencedSqlTest, UpdateInATransaction_IsRefusedAndCommitsNothing) {
+  Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) VALUES (", kOrder, ", 1)"));
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  for (const char* begin : {"START TRANSACTION", "SET autocommit = 0"}) {
+    ASSERT_TRUE(Run(0, begin).ok());
+    ASSERT_TRUE(Run(0, absl::StrCat("UPDATE orders SET value = 2 WHERE order_id = ", kOrder)).ok());
+    const absl::Status refused = Update(0, kOrder, 3);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("end your transaction first"));
+    ASSERT_TRUE(Run(0, "ROLLBACK; SET autocommit = 1").ok());
+    EXPECT_EQ(Read(0, kOrder), "1");
+  }
+  EXPECT_TRUE(Update(0, kOrder, 3).ok());
+  EXPECT_EQ(Read(0, kOrder), "3");
+  runner->End();
+}
+
 }  // namespace
 }  // namespace locus
