@@ -18,6 +18,8 @@
 #pragma pop_macro("TOML_UNREACHABLE")
 #include <toml++/toml.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_join.h"
@@ -32,6 +34,7 @@ using internal::ToAbsl;
 namespace {
 
 constexpr size_t kMostRefusals = 10;
+constexpr size_t kMostDots = 64;
 
 // What a message calls a value of the wrong type.
 std::string TypeOf(const toml::node& node) {
@@ -51,6 +54,39 @@ std::string TypeOf(const toml::node& node) {
     default:
       return "a date or a time";
   }
+}
+
+// A line with more dots in its keys. Each nests a table, and the parser, which counts only brackets
+// and braces, ends the process by its stack at some hundred thousand.
+std::optional<toml::source_position> TooDeep(std::string_view text) {
+  toml::source_position at{1, 1};
+  size_t dots = 0;
+  std::string quote;  // of the string that `text` is in
+  while (!text.empty()) {
+    const char c = text[0];
+    size_t size = 1;
+    if (c == '\n') {
+      dots = 0;
+      if (quote.size() == 1) quote.clear();
+    } else if (!quote.empty()) {
+      if (c == '\\' && quote[0] == '"') size = text.size() > 1 && text[1] != '\n' ? 2 : 1;
+      if (text.starts_with(quote)) {
+        size = quote.size();
+        quote.clear();
+      }
+    } else if (c == '"' || c == '\'') {
+      size = text.starts_with(std::string(3, c)) ? 3 : 1;
+      quote.assign(size, c);
+    } else if (c == '#') {
+      size = std::min(text.find('\n'), text.size());
+    } else if (c == '.' && ++dots > kMostDots) {
+      return at;
+    }
+    at.column += static_cast<uint32_t>(size);
+    if (c == '\n') at = {at.line + 1, 1};
+    text.remove_prefix(size);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -129,6 +165,11 @@ struct TomlSection::Rep {
 TomlDocument::TomlDocument(std::string_view text, const std::string& path)
     : rep_(std::make_shared<Rep>()) {
   rep_->path = path;
+  if (const auto deep = TooDeep(text)) {
+    rep_->Refuse(*deep, absl::StrCat("this line has more than ", kMostDots,
+                                     " dots outside of quotes, each of which nests a table"));
+    return;
+  }
   try {
     rep_->root = toml::parse(text, path);
   } catch (const toml::parse_error& error) {

@@ -232,6 +232,19 @@ TEST(MoveFileTest, WrongValues_AreRefusedWithWhatTheyMustBe) {
   EXPECT_THAT(RefusalOf("name = \"\xff\"\n"), HasSubstr("is no TOML"));
 }
 
+// toml++ counts brackets and braces, not dots: its stack overflowed.
+TEST(MoveFileTest, KeysOfManyParts_AreRefused) {
+  std::string keys = "a";
+  for (int i = 0; i < 300'000; ++i) keys += ".a";
+  EXPECT_THAT(RefusalOf("\n[" + keys + "]\n"),
+              HasSubstr("peak.toml:2:131: this line has more than"));
+  EXPECT_THAT(RefusalOf(keys + " = 1\n"), HasSubstr("more than 64 dots"));
+  EXPECT_THAT(RefusalOf("a = {" + keys + " = 1}\n"), HasSubstr("more than 64 dots"));
+  EXPECT_THAT(RefusalOf("a = '''\n'\n" + keys + "''' # " + keys + "\n"), HasSubstr("unknown key"));
+  EXPECT_THAT(RefusalOf("a = \"\\\"" + keys + "\"\n"), HasSubstr("unknown key"));
+  EXPECT_THAT(RefusalOf("a = \"\"\"\\\"\"\"" + keys + "\"\"\"\n"), HasSubstr("unknown key"));
+}
+
 TEST(MovesOfTest, EachLeg_IsAMoveWithItsShardsAndPassword) {
   TemporaryDirectory directory;
   const std::string path = directory / "password";
