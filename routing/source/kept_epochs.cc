@@ -26,6 +26,7 @@ namespace {
 
 constexpr size_t kDigits = 20;
 constexpr std::string_view kEnding = ".json";
+constexpr std::string_view kFolderEnding = ".epochs";  // of the folder beside the file of a place
 
 std::string NameOf(uint64_t epoch) { return absl::StrFormat("%020d%s", epoch, ToAbsl(kEnding)); }
 
@@ -119,12 +120,17 @@ absl::StatusOr<RoutingTable> KeptEpochs::Read(uint64_t epoch) const {
   std::string path = PathOf(epoch);
   LOCUS_ASSIGN_OR_RETURN(TableFile file, ReadTableFile(path));
   absl::StatusOr<RoutingTable> table = RoutingTable::Parse(file.document);
-  if (!table.ok()) {
-    return absl::DataLossError(absl::StrCat(path, ": ", table.status().message()));
-  }
-  if (table->epoch() == epoch) return table;
+  if (table.ok() && table->epoch() == epoch) return table;
+  const std::string why =
+      table.ok() ? absl::StrCat("/epoch: it is ", table->epoch(), ", not the epoch of its name")
+                 : std::string(table.status().message());
+  const std::string place = directory_.substr(0, directory_.rfind(kFolderEnding));
   return absl::DataLossError(
-      absl::StrCat(path, ": /epoch: it is ", table->epoch(), ", not the epoch of its name"));
+      absl::StrCat(path, ": ", why,
+                   "; put this file back from a backup, or move it away. If its table was the "
+                   "newest, `locus table restore file:",
+                   place, " EPOCH --above ", epoch,
+                   "` then publishes an earlier one above it; `locus table history` lists them"));
 }
 
 absl::Status KeptEpochs::MakeDirectory() const {

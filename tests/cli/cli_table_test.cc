@@ -259,6 +259,28 @@ TEST_F(TablePlaceTest, SpoiledFile_IsRepairedAsTheRefusalSays) {
   EXPECT_EQ(NewestEpoch(), 2u);
 }
 
+// --replace-spoiled replaces the file that routers read, and met the kept one again and again.
+TEST_F(TablePlaceTest, SpoiledKeptTable_IsRepairedAsTheRefusalSays) {
+  Publish(Document(1));
+  const std::string kept = path_ + ".epochs/00000000000000000002.json";
+  WriteFile(kept, "half a tab");
+  for (const Words& words :
+       {Words{"table", "publish", uri_, table_}, Words{"table", "restore", uri_, "1"},
+        Words{"table", "restore", uri_, "1", "--replace-spoiled"}}) {
+    Outcome refused = RunLocus(words);
+    EXPECT_EQ(refused.exit, 1);
+    EXPECT_THAT(refused.err, AllOf(HasSubstr(kept + ": line 1"), HasSubstr("or move it away"),
+                                   HasSubstr("`locus table restore " + uri_ +
+                                             " EPOCH --above 2` then publishes an earlier one"),
+                                   Not(HasSubstr("--replace-spoiled"))));
+  }
+  ASSERT_EQ(rename(kept.c_str(), (kept + ".away").c_str()), 0);
+  Outcome lost = RunLocus({"table", "restore", uri_, "1", "--above", "2"});
+  EXPECT_THAT(lost.err, HasSubstr("(--lost-after 1)"));
+  Outcome restored = RunLocus({"table", "restore", uri_, "1", "--above", "2", "--lost-after", "1"});
+  EXPECT_EQ(LastLine(restored.out), Said(3)) << restored.err;
+}
+
 TEST_F(TablePlaceTest, RestoreWhileAMoveIsInProgress_NeedsItsName) {
   Publish(Document(1));
   Publish(Moving(2, 0));

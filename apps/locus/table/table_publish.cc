@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "apps/locus/audit/change_audit.h"
 #include "apps/locus/io/byte_stream.h"
@@ -126,6 +127,8 @@ absl::StatusOr<PreparedTable> Prepare(TablePublisher& publisher, RoutingTable ta
 // what somebody has in it.
 absl::Status WithRepair(const TableUri& uri, const absl::Status& status) {
   if (!absl::IsDataLoss(status) || uri.kind != TableUri::Kind::kFile) return status;
+  // What is wrong with a kept table says its own way out.
+  if (absl::StrContains(status.message(), ".epochs/")) return status;
   return absl::Status(
       status.code(),
       absl::StrCat(status.message(), "; `locus table history ", uri.text,
