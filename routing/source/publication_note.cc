@@ -40,17 +40,7 @@ std::string WithoutJoiners(std::string_view text) {
   return out;
 }
 
-// Whether the text has a URI with a password, which ends at a space.
-bool HasPassword(std::string_view text) {
-  for (size_t at; (at = text.find("://")) != std::string_view::npos;) {
-    text.remove_prefix(at + 3);
-    const std::string_view uri = text.substr(0, text.find(' '));
-    const size_t colon = uri.find(':'), end = uri.rfind('@');
-    if (colon < end && end != std::string_view::npos) return true;
-    if (internal::HasPasswordOption(uri)) return true;
-  }
-  return false;
-}
+bool HasPassword(std::string_view text) { return internal::WithoutPasswords(text) != text; }
 
 absl::Status CheckText(std::string_view name, std::string_view text) {
   if (text.size() > PublicationNote::kMostBytes) {
@@ -103,6 +93,27 @@ PublicationNote SafeNote(std::string_view author, std::string_view reason) {
     return CheckText("text", text).ok() ? std::string(text) : Printable(text, kMostEscaped);
   };
   return {safe(author), safe(reason)};
+}
+
+std::string WithoutPasswords(std::string_view text) {
+  std::string out;
+  for (size_t at; (at = text.find("://")) != std::string_view::npos;) {
+    out += text.substr(0, at + 3);
+    text.remove_prefix(at + 3);
+    std::string_view uri = text.substr(0, text.find(' '));
+    const size_t colon = uri.find(':'), end = uri.rfind('@');
+    if (colon < end && end != std::string_view::npos) {
+      out += "...";
+      text.remove_prefix(end);
+      uri.remove_prefix(end);
+    }
+    if (HasPasswordOption(uri)) {
+      const std::string_view shown = uri.substr(0, std::min(uri.find('?'), uri.size()));
+      out += HasPasswordOption(shown) ? "..." : absl::StrCat(ToAbsl(shown), "?...");
+      text.remove_prefix(uri.size());
+    }
+  }
+  return out.append(text);
 }
 
 absl::StatusOr<PublicationNote> KeptNote(TablePublisher& publisher, uint64_t epoch) {

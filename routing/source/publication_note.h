@@ -19,6 +19,9 @@ PublicationNote ParseNoteText(std::string_view text, std::string_view of);
 // The note of these texts. One that PublicationNote::Check would refuse is cut and escaped.
 PublicationNote SafeNote(std::string_view author, std::string_view reason);
 
+// The text with "..." where a URI of it, which ends at a space, has a password.
+std::string WithoutPasswords(std::string_view text);
+
 // The note that the place keeps of `epoch`; an empty one if it keeps none. NOT_FOUND: the epoch is
 // not one of its newest two. Also the errors of History.
 absl::StatusOr<PublicationNote> KeptNote(TablePublisher& publisher, uint64_t epoch);

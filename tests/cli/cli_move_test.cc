@@ -298,6 +298,15 @@ TEST_F(CliRepairTest, ShardThatDoesNotAnswer_IsNoReasonNotToHold) {
   EXPECT_EQ(RunLocus({"move", "rollback", file_}).exit, 1) << "that needs the share";
 }
 
+TEST_F(CliRepairTest, ReasonOfAHold_IsKeptWithoutPasswords) {
+  Sql(0, "UPDATE locus_move SET hold = ''");
+  const Outcome outcome =
+      RunLocus({"move", "hold", file_, "--why", "mysql://u:s3cret@s2/x?password=s3cret is away"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("s3cret")));
+  EXPECT_EQ(Wish().hold, "mysql://...@s2/x?... is away");
+}
+
 TEST_F(CliRepairTest, RowsThatACleanupKept_AreDeletedByALaterOne) {
   Sql(0, "UPDATE locus_move SET phase = 'DONE', keep = 1, hold = '', goal = 10000");
   EXPECT_EQ(RunLocus({"move", "cleanup", file_, "--keep"}).exit, 0);

@@ -6,6 +6,7 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/open_moves.h"
 #include "migration/preflight/judge.h"
+#include "routing/source/publication_note.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -294,7 +295,11 @@ int RunMoveHold(std::span<const std::string> words) {
       [&](VerbLine& line) {
         line.Text("--why TEXT", &why, "The reason, for those who look at the status");
       },
-      Unpaced([&](const Standing& now) { return internal::AskHold(now, why); }), AskedOf::kWhoever);
+      // A hold is not refused for its reason.
+      Unpaced([&](const Standing& now) {
+        return internal::AskHold(now, internal::WithoutPasswords(why));
+      }),
+      AskedOf::kWhoever);
 }
 
 int RunMoveResume(std::span<const std::string> words) {
