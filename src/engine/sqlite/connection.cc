@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/sqlite/connection.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -158,10 +159,27 @@ absl::Status Connection::SetUp(absl::Duration busy_timeout) {
   real_path_ = resolved;
   std::free(resolved);
   if (database_ == FileId()) database_ = IdOf(path_);
+  LOCUS_RETURN_IF_ERROR(CheckOneName());
   LOCUS_RETURN_IF_ERROR(CheckSchema());
   LOCUS_RETURN_IF_ERROR(SwitchToWal(busy_timeout));
   LOCUS_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL"));
   return NoteLog();
+}
+
+// Log, index and locks of SQLite go by the name.
+absl::Status Connection::CheckOneName() const {
+  struct statx there;
+  if (statx(AT_FDCWD, path_.c_str(), 0, STATX_NLINK, &there) != 0) return absl::OkStatus();
+  if ((there.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("store ", path_, " is mounted as a single file: its log stays outside, where ",
+                     "others do not see it, and may be lost. Mount its directory"));
+  }
+  if (there.stx_nlink <= 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("store ", path_, " has ", there.stx_nlink,
+                   " names (hard links): programs that open it by two of them do not see what the "
+                   "other one wrote. Remove the others; a symbolic link is followed"));
 }
 
 absl::StatusOr<int64_t> Connection::Number(const char* sql) {

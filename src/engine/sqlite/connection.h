@@ -84,6 +84,7 @@ class Connection {
   Connection() = default;
   absl::Status SetUp(absl::Duration busy_timeout);
   absl::StatusOr<int64_t> Number(const char* sql);
+  absl::Status CheckOneName() const;
   absl::Status CheckSchema();
   absl::Status SwitchToWal(absl::Duration busy_timeout);
   absl::Status NoteLog();

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
 #include <sqlite3.h>
+#include <sys/mount.h>
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
 #include "tests/engine/sqlite/sqlite_fixture.h"
 #include "tests/sequence/sequencer_contract.h"
 #include "tests/support/child_process.h"
@@ -112,6 +118,39 @@ TEST_F(SqliteSequencerTest, ForkedChild_IsRefused) {
   });
   EXPECT_EQ(child.Wait(), 0);
   EXPECT_EQ(sequencer->Next("a").value(), 2);
+}
+
+// Each name has a log of its own: by the other one, the numbers would begin again.
+TEST_F(SqliteSequencerTest, FileOfTwoNames_IsRefused) {
+  auto sequencer = MustOpenSequencer(path_);
+  ASSERT_EQ(sequencer->NextBatch("a", 10)->last(), 10);
+  const std::string other = path_ + "-other";
+  std::filesystem::create_hard_link(path_, other);
+  for (const std::string& name : {path_, other}) {
+    const absl::Status refused = SqliteSequencer::Open(name, {}, {}).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("2 names"));
+  }
+  EXPECT_EQ(sequencer->Next("a").value(), 11);
+  std::filesystem::remove(other);
+  EXPECT_EQ(MustOpenSequencer(path_)->Next("a").value(), 12);
+}
+
+// As into a container.
+TEST_F(SqliteSequencerTest, FileThatIsMountedAlone_IsRefused) {
+  ASSERT_EQ(MustOpenSequencer(path_)->NextBatch("a", 10)->last(), 10);
+  const std::string mounted = path_ + "-mounted";
+  std::ofstream(mounted).flush();
+  ChildProcess child([&] {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return 2;
+    if (mount(path_.c_str(), mounted.c_str(), nullptr, MS_BIND, nullptr) != 0) return 2;
+    const absl::Status refused = SqliteSequencer::Open(mounted, {}, {}).status();
+    const bool says_why = absl::StrContains(refused.message(), "mounted as a single file");
+    return absl::IsFailedPrecondition(refused) && says_why ? 0 : 1;
+  });
+  const int code = child.Wait();
+  if (code == 2) GTEST_SKIP() << "no namespaces for this user";
+  EXPECT_EQ(code, 0);
 }
 
 // The host's clock has passed the time at which the counter is forgotten, as it jumped ahead: the
