@@ -85,6 +85,8 @@ struct SequencerStats {
 //
 // Every call postpones the time at which its counter is forgotten to options().ttl from now. With
 // ttl 0, a call that writes keeps the counter for good; Get and calls that change nothing do not.
+// Only Set brings that time forward: where calls have different ttls, the longest counts, for its
+// callers may hold numbers.
 //
 // Names of sequence types (locus/sequence_type.h), and of their counters, are counted by their rule
 // alone. A sequencer of OpenSequencer refuses them with FAILED_PRECONDITION, also those of types

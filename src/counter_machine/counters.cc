@@ -16,14 +16,17 @@ absl::Time ForgottenAt(const Call& call, absl::Time now) {
 
 }  // namespace
 
-absl::StatusOr<Reply> Counters::Apply(const Call& call, absl::Time now, bool& changed) {
+absl::StatusOr<Reply> Counters::Apply(const Call& call, absl::Time now, bool& changed,
+                                      bool keeps_ends) {
   changed = false;
   LOCUS_RETURN_IF_ERROR(Check(call));
   const auto known = Find(call.name, now);
   const bool is_known = known != counters_.end();
+  absl::Time end = ForgottenAt(call, now);
+  if (keeps_ends && is_known) end = std::max(end, known->second.forgotten_at);
   // As every engine does it: a call that only looks postpones too, but never shortens to "kept".
   auto postpone = [&] {
-    if (call.ttl != absl::ZeroDuration()) SetForgotten(known, ForgottenAt(call, now));
+    if (call.ttl != absl::ZeroDuration()) SetForgotten(known, end);
   };
   switch (call.kind) {
     case Call::Kind::kTake: {
@@ -40,7 +43,7 @@ absl::StatusOr<Reply> Counters::Apply(const Call& call, absl::Time now, bool& ch
                              sequencer_rules::Advance(current, call.number, options, call.name));
       if (!is_known) LOCUS_RETURN_IF_ERROR(CheckRoom(call));
       changed = true;
-      return Reply{true, last, Write(known, call, last, now)};
+      return Reply{true, last, Write(known, call, last, end)};
     }
     case Call::Kind::kStoreNew:
       if (is_known) {
@@ -51,7 +54,7 @@ absl::StatusOr<Reply> Counters::Apply(const Call& call, absl::Time now, bool& ch
     case Call::Kind::kStore:
       if (!is_known) LOCUS_RETURN_IF_ERROR(CheckRoom(call));
       changed = true;
-      Write(known, call, call.number, now);
+      Write(known, call, call.number, ForgottenAt(call, now));
       return Reply{};
     case Call::Kind::kLoad:
       if (!is_known) return Reply{};
@@ -62,10 +65,17 @@ absl::StatusOr<Reply> Counters::Apply(const Call& call, absl::Time now, bool& ch
         return Reply{false, std::nullopt, 0};
       }
       changed = true;
-      Write(known, call, call.number, now);
+      Write(known, call, call.number, end);
       return Reply{};
   }
   return absl::InvalidArgumentError("a call of no kind");
+}
+
+bool Counters::ForgetsEarlier(const Call& call, absl::Time now) const {
+  if (call.kind == Call::Kind::kStore || call.ttl == absl::ZeroDuration()) return false;
+  const auto found = counters_.find(call.name);
+  return found != counters_.end() && now < found->second.forgotten_at &&
+         ForgottenAt(call, now) < found->second.forgotten_at;
 }
 
 void Counters::Sweep(absl::Time now) {
@@ -105,14 +115,15 @@ absl::Status Counters::CheckRoom(const Call& call) const {
   return absl::OkStatus();
 }
 
-uint64_t Counters::Write(ByName::iterator known, const Call& call, int64_t value, absl::Time now) {
+uint64_t Counters::Write(ByName::iterator known, const Call& call, int64_t value,
+                         absl::Time forgotten_at) {
   if (known == counters_.end()) {
     known = counters_.try_emplace(call.name).first;
     name_bytes_ += call.name.size();
   }
   known->second.value = value;
   known->second.version = ++writes_;
-  SetForgotten(known, ForgottenAt(call, now));
+  SetForgotten(known, forgotten_at);
   return writes_;
 }
 

@@ -76,7 +76,11 @@ class Counters {
  public:
   // `changed` becomes whether a value was written. Errors change nothing. OUT_OF_RANGE: the limit
   // is met. RESOURCE_EXHAUSTED: there are kMostCounters.
-  absl::StatusOr<Reply> Apply(const Call& call, absl::Time now, bool& changed);
+  // `keeps_ends`: no call but kStore forgets a counter earlier than calls before it would.
+  absl::StatusOr<Reply> Apply(const Call& call, absl::Time now, bool& changed,
+                              bool keeps_ends = false);
+  // Whether the call, were it carried out now without `keeps_ends`, would forget one earlier.
+  bool ForgetsEarlier(const Call& call, absl::Time now) const;
   // Forgets at most kMostForgotten of the counters that are due; those that remain are unknown to
   // Apply all the same.
   void Sweep(absl::Time now);
@@ -105,7 +109,7 @@ class Counters {
 
   ByName::iterator Find(const std::string& name, absl::Time now);
   absl::Status CheckRoom(const Call& call) const;
-  uint64_t Write(ByName::iterator known, const Call& call, int64_t value, absl::Time now);
+  uint64_t Write(ByName::iterator known, const Call& call, int64_t value, absl::Time forgotten_at);
   void SetForgotten(ByName::iterator counter, absl::Time at);
   void Forget(ByName::iterator counter);
 

@@ -26,6 +26,7 @@ constexpr uint8_t kHasSerial = 4;
 // Of a command.
 constexpr uint8_t kExpires = 1;
 constexpr uint8_t kLeaps = 2;
+constexpr uint8_t kKeepsEnds = 4;
 
 uint8_t VersionOf(const Request& request) {
   if (std::holds_alternative<Mend>(request.action)) return kMendCodecVersion;
@@ -271,13 +272,15 @@ uint64_t FingerprintOf(const Request& request) {
 
 absl::StatusOr<std::string> Encode(const Command& command) {
   CommandWriter writer;
-  writer.Byte(command.leaps ? kLeapCodecVersion : VersionOf(command.requests));
+  const bool flagged = command.leaps || command.keeps_ends;
+  writer.Byte(flagged ? kLeapCodecVersion : VersionOf(command.requests));
   if (!MayBeTimeOfCommand(command.time)) {
     writer.Fail(absl::StrCat("the time of a command is ", absl::FormatTime(command.time),
                              "; it must be between 1970 and 9998"));
   }
   writer.Put(command.time, "the time of a command");
-  writer.Byte((command.expire ? kExpires : 0) | (command.leaps ? kLeaps : 0));
+  writer.Byte((command.expire ? kExpires : 0) | (command.leaps ? kLeaps : 0) |
+              (command.keeps_ends ? kKeepsEnds : 0));
   if (command.requests.size() > kMostRequests) {
     writer.Fail(absl::StrCat("a command has ", command.requests.size(), " requests; the most are ",
                              kMostRequests));
@@ -307,14 +310,15 @@ absl::StatusOr<Command> DecodeCommand(std::string_view bytes) {
     reader.Fail(place, "a time of a command that is not between 1970 and 9998");
   }
   const uint8_t flags =
-      reader.Byte(reader.version() < kLeapCodecVersion ? kExpires : kExpires | kLeaps);
+      reader.Byte(reader.version() < kLeapCodecVersion ? kExpires : kExpires | kLeaps | kKeepsEnds);
   command.expire = (flags & kExpires) != 0;
   command.leaps = (flags & kLeaps) != 0;
+  command.keeps_ends = (flags & kKeepsEnds) != 0;
   const size_t count = reader.Size(kMostRequests, "requests");
   for (size_t i = 0; i < count && reader.ok(); ++i) {
     command.requests.push_back(reader.GetRequest());
   }
-  if (!command.leaps) CheckVersion(reader, command.requests);
+  if (!command.leaps && !command.keeps_ends) CheckVersion(reader, command.requests);
   const absl::Status status = reader.Finish();
   if (!status.ok()) return status;
   return command;

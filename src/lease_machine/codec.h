@@ -25,7 +25,7 @@ namespace locus::lease_machine {
 
 // Counters, spaces of order IDs, rules of sequences and sessions came with kStoreCodecVersion, sets
 // of strict sequences with kStrictCodecVersion, Mend and sets that are not the first ever with
-// kMendCodecVersion, Command::leaps with kLeapCodecVersion. Only what has one of
+// kMendCodecVersion, Command::leaps and keeps_ends with kLeapCodecVersion. Only what has one of
 // these is written so: a cluster that does not use them goes on with nodes that know kCodecVersion
 // only, and such a node refuses, and does not misread, the rest.
 inline constexpr uint8_t kCodecVersion = 2;

@@ -99,6 +99,7 @@ Machine::Applied Machine::Apply(const Command& command) {
   requests_.ForgetBefore(now_);
   sessions_.ForgetBefore(now_);
   counters_.Sweep(now_);
+  keeps_ends_ = command.keeps_ends;
   Applied applied;
   if (command.expire) ExpireDue(applied.facts);
   applied.answers.reserve(command.requests.size());

@@ -45,6 +45,8 @@ class Reader;
 //              ceiling the holder claims. Until then an acquire may have the ID all the same.
 //   leaps      a command whose time comes from wall clocks says so: what counters have left of
 //              their ttl, and owners of their sections, does not pass with it.
+//   ends       of counters are brought forward by a Set alone where a command says so: callers
+//              with a longer ttl hold numbers. Commands of earlier versions did it by any call.
 //   requests   with an ID change the machine once (RememberedRequests). One that changed nothing is
 //              not remembered, and is answered anew if it is sent again.
 //   deletion   of a space keeps one time for all that were deleted: the highest ceiling in them.
@@ -178,6 +180,8 @@ class Machine {
   segment_machine::Spaces segments_;
   rule_machine::Rules rules_;
   strict_machine::Sets strict_sets_;
+
+  bool keeps_ends_ = false;  // of the command that is carried out
 
   // Follow from the above.
   size_t workers_ = 0;

@@ -84,7 +84,7 @@ Answer Machine::AnswerOfStore(const Request& request, std::vector<Fact>& facts) 
 Answer Machine::DoOfStore(const Request& request, std::vector<Fact>& facts, bool& changed) {
   Answer answer;
   if (const auto* counter = std::get_if<counter_machine::Call>(&request.action)) {
-    auto reply = counters_.Apply(*counter, now_, changed);
+    auto reply = counters_.Apply(*counter, now_, changed, keeps_ends_);
     if (!reply.ok()) return RefusedStoreCall(reply.status());
     changed |= !reply->done && !Has(Flaw::kForgetsRefusals);
     answer.reply = *std::move(reply);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease_node/batch.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <variant>
 
@@ -50,6 +51,22 @@ Batch NextBatch(std::deque<Waiting>& waiting, const Machine& machine) {
     batch.answered.push_back(std::move(next.answered));
   }
   return batch;
+}
+
+bool TtlsUnderWay::Add(const std::vector<Request>& requests, const Machine& machine,
+                       absl::Time now) {
+  bool mixes = false;
+  for (const Request& request : requests) {
+    const auto* call = std::get_if<counter_machine::Call>(&request.action);
+    if (call == nullptr) continue;
+    const bool keeps = call->ttl == absl::ZeroDuration();
+    if (keeps && call->kind == counter_machine::Call::Kind::kLoad) continue;
+    const absl::Duration ttl = keeps ? absl::InfiniteDuration() : call->ttl;
+    absl::Duration& longest = longest_[call->name];
+    mixes = mixes || ttl < longest || machine.counters().ForgetsEarlier(*call, now);
+    longest = std::max(longest, ttl);
+  }
+  return mixes;
 }
 
 }  // namespace locus::lease_node

@@ -4,9 +4,12 @@
 
 #include <deque>
 #include <functional>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "src/lease_machine/machine.h"
 
 namespace locus::lease_node {
@@ -29,6 +32,21 @@ struct Batch {
 // Takes from what waits as much as fits into one command; each request as Machine::Screen leaves
 // it. `machine` has applied all of the terms before.
 Batch NextBatch(std::deque<Waiting>& waiting, const lease_machine::Machine& machine);
+
+// The ttls that counters are called with by commands under way.
+// Thread safety: none.
+class TtlsUnderWay {
+ public:
+  // Adds those of a command that is proposed now. True: a counter may be called with a shorter one
+  // than before, by the machine or what is under way: the command is to say keeps_ends. Nodes of
+  // earlier versions read all others.
+  bool Add(const std::vector<lease_machine::Request>& requests,
+           const lease_machine::Machine& machine, absl::Time now);
+  void Clear() { longest_.clear(); }
+
+ private:
+  std::map<std::string, absl::Duration> longest_;  // by counter; InfiniteDuration: none
+};
 
 }  // namespace locus::lease_node
 

@@ -324,6 +324,7 @@ class LeaseNode::Rep : public raft::StateMachine {
     {
       MutexLock lock(machine_mutex_);
       batch = NextBatch(waiting_, machine_);
+      command.keeps_ends = ttls_.Add(batch.requests, machine_, command.time);
     }
     command.requests = std::move(batch.requests);
     for (const Request& request : command.requests) {
@@ -341,7 +342,10 @@ class LeaseNode::Rep : public raft::StateMachine {
   void Answer(std::vector<Answered> answered, absl::StatusOr<std::string> said) {
     {
       MutexLock lock(mutex_);
-      if (--under_way_ == 0) deletes_ = leap_matters_under_way_ = false;
+      if (--under_way_ == 0) {
+        deletes_ = leap_matters_under_way_ = false;
+        ttls_.Clear();
+      }
     }
     auto answers = said.ok() ? lease_machine::DecodeAnswers(*said)
                              : absl::StatusOr<std::vector<lease_machine::Answer>>(said.status());
@@ -466,6 +470,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   Arrivals arrivals_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point last_command_ ABSL_GUARDED_BY(mutex_);
   size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  TtlsUnderWay ttls_ ABSL_GUARDED_BY(mutex_);                    // of these
   bool deletes_ ABSL_GUARDED_BY(mutex_) = false;                 // one of these deletes a space
   bool leap_matters_ ABSL_GUARDED_BY(mutex_) = false;            // to the machine
   bool leap_matters_under_way_ ABSL_GUARDED_BY(mutex_) = false;  // to one of these

@@ -107,7 +107,21 @@ TEST(LeaseMachineCodecTest, BytesOfACommand) {
             "0600000000000000");
 }
 
-// Frozen, too: only such commands have version 6.
+// Frozen, too.
+TEST(LeaseMachineCodecTest, BytesOfACommandThatKeepsEnds) {
+  Command command{absl::FromUnixMillis(258), false, {}, false, true};
+  std::string bytes = Encode(command).value();
+  EXPECT_EQ(absl::BytesToHexString(bytes),
+            "06020100000000000004"
+            "00000000");
+  const Command back = DecodeCommand(bytes).value();
+  EXPECT_TRUE(back.keeps_ends);
+  EXPECT_FALSE(back.leaps);
+  bytes[0] = 5;
+  EXPECT_FALSE(DecodeCommand(bytes).ok()) << "an earlier version has no such flag";
+}
+
+// Frozen, too: only these two have version 6.
 TEST(LeaseMachineCodecTest, BytesOfACommandThatLeaps) {
   for (const bool expire : {false, true}) {
     Command command{absl::FromUnixMillis(258), expire, {}, true};

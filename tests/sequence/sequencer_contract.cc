@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "locus/segment_sequence.h"
 #include "src/sequence/sequencer_rules.h"
 #include "tests/support/private_server.h"
@@ -393,6 +394,36 @@ TEST_P(SequencerContract, EachCall_RefreshesTheKey) {
   EXPECT_EQ(observer->Get("kept").value(), 1);
   EXPECT_EQ(observer->Get("get").value(), 1);
   EXPECT_EQ(observer->Get("stays").value(), 2);
+}
+
+// Who took numbers by the longer ttl, or without one, holds them for longer.
+TEST_P(SequencerContract, CallWithAShorterTtl_ForgetsNoCounterEarlier) {
+  auto lasting = Connect(WithTtl(absl::Hours(1)));
+  auto kept = Connect();
+  auto brief = Connect(WithTtl(absl::Milliseconds(200)));
+  const auto name = [](const char* how, bool for_good) {
+    return absl::StrCat(how, for_good ? " of a counter that is kept" : " of one with an hour");
+  };
+  for (const bool for_good : {false, true}) {
+    for (const char* how : {"next", "get", "new", "return", "set"}) {
+      ASSERT_TRUE((for_good ? kept : lasting)->NextBatch(name(how, for_good), 10).ok());
+    }
+    EXPECT_TRUE(brief->Next(name("next", for_good)).ok());
+    EXPECT_TRUE(brief->Get(name("get", for_good)).ok());
+    EXPECT_EQ(brief->SetIfNotExists(name("new", for_good), 9).value(), false);
+    const SequenceBatch batch = brief->NextBatch(name("return", for_good), 10).value();
+    EXPECT_EQ(brief->Return(name("return", for_good), batch, 5).value(), under_test_->can_return());
+    EXPECT_TRUE(brief->Set(name("set", for_good), 20).ok()) << "which decides";
+  }
+  ASSERT_TRUE(brief->Next("unnamed").ok());
+  ASSERT_TRUE(Forgotten(*kept, "unnamed"));
+  for (const bool for_good : {false, true}) {
+    EXPECT_EQ(kept->Get(name("next", for_good)).value(), 11);
+    EXPECT_EQ(kept->Get(name("get", for_good)).value(), 10);
+    EXPECT_EQ(kept->Get(name("new", for_good)).value(), 10);
+    EXPECT_EQ(kept->Get(name("return", for_good)).value(), under_test_->can_return() ? 15 : 20);
+    EXPECT_TRUE(absl::IsNotFound(kept->Get(name("set", for_good)).status()));
+  }
 }
 
 TEST_P(SequencerContract, ManyHandlesAndThreads_GiveEachNumberOnce) {

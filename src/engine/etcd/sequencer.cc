@@ -72,7 +72,7 @@ class EtcdSequencer::Rep {
                               LOCUS_ASSIGN_OR_RETURN(
                                   taken.last,
                                   sequencer_rules::Advance(current, span, options_, KeyOf(name)));
-                              return New(taken.last, now_ms);
+                              return Later(taken.last, entry, live, now_ms);
                             }));
     taken.version = written.version();
     return taken;
@@ -114,7 +114,7 @@ class EtcdSequencer::Rep {
                                  put_back = live && entry.value.number == taken.last &&
                                             entry.version() == taken.version;
                                  if (!put_back) return std::nullopt;
-                                 return New(value, now_ms);
+                                 return Later(value, entry, live, now_ms);
                                })
                               .status());
     return put_back;
@@ -128,10 +128,20 @@ class EtcdSequencer::Rep {
   absl::StatusOr<std::optional<SequenceValue>> New(int64_t number, int64_t now_ms) const {
     return SequenceValue{number, ttl_ms_ == 0 ? 0 : now_ms + ttl_ms_, 0};
   }
+  // Of a counter that stays, the later end counts: others may hold numbers by a longer ttl.
+  int64_t LaterEnd(const Entry& entry, bool live, int64_t now_ms) const {
+    const bool for_good = ttl_ms_ == 0 || (live && entry.value.expires_at == 0);
+    if (for_good) return 0;
+    return live ? std::max(entry.value.expires_at, now_ms + ttl_ms_) : now_ms + ttl_ms_;
+  }
+  absl::StatusOr<std::optional<SequenceValue>> Later(int64_t number, const Entry& entry, bool live,
+                                                     int64_t now_ms) const {
+    return SequenceValue{number, LaterEnd(entry, live, now_ms), 0};
+  }
   // nullopt: without a ttl, a call that changes nothing leaves the counter as it is.
   absl::StatusOr<std::optional<SequenceValue>> Refreshed(const Entry& entry, int64_t now_ms) const {
     if (ttl_ms_ == 0) return std::nullopt;
-    return SequenceValue{entry.value.number, now_ms + ttl_ms_,
+    return SequenceValue{entry.value.number, LaterEnd(entry, true, now_ms),
                          static_cast<int64_t>(entry.version())};
   }
 
@@ -152,13 +162,16 @@ class EtcdSequencer::Rep {
       // By the servers' clock and this process': what one of them alone takes for past, since it
       // jumped ahead, may be held by a process still.
       const int64_t own_ms = absl::ToUnixMillis(clock_.Now());
-      bool live = entry.mod_revision != 0 && (entry.value.expires_at == 0 ||
-                                              entry.value.expires_at > std::min(now_ms, own_ms));
+      bool live =
+          entry.mod_revision != 0 &&
+          (entry.value.expires_at == 0 || entry.value.expires_at > std::min(now_ms, own_ms));
       // A new expiry is by the later one: a clock that is behind may be set at any moment.
       absl::StatusOr<std::optional<SequenceValue>> decided =
           decide(entry, live, std::max(now_ms, own_ms));
       if (decided.ok() && *decided) {
-        LOCUS_ASSIGN_OR_RETURN(bool written, Write(name, **decided, entry, deadline));
+        // No lease of this process lives until a later end than its own.
+        const bool own_end = (*decided)->expires_at == std::max(now_ms, own_ms) + ttl_ms_;
+        LOCUS_ASSIGN_OR_RETURN(bool written, Write(name, **decided, own_end, entry, deadline));
         if (written) return entry;
         connection_->CountConflict();
         if (!std::exchange(first_conflict, false) && !SleepBeforeRetry(backoff, deadline)) {
@@ -180,11 +193,14 @@ class EtcdSequencer::Rep {
 
   // True: written; `entry` is the new state. False: not written; `entry` is the state that was
   // read.
-  absl::StatusOr<bool> Write(const std::string& name, const SequenceValue& value, Entry& entry,
-                             TimePoint deadline) {
+  absl::StatusOr<bool> Write(const std::string& name, const SequenceValue& value, bool own_end,
+                             Entry& entry, TimePoint deadline) {
     std::string key = KeyFor(name);
     for (bool lease_was_lost = false;; lease_was_lost = true) {
-      LOCUS_ASSIGN_OR_RETURN(int64_t lease, LeaseId(deadline));
+      int64_t lease = 0;
+      if (own_end) {
+        LOCUS_ASSIGN_OR_RETURN(lease, LeaseId(deadline));
+      }
       Txn txn;
       txn.IfRevision(key, entry.mod_revision).Put(key, value.Text(), lease).Get(key);
       // After a rewind a revision occurs again, with another value.

@@ -53,8 +53,8 @@ class Numbers final : public MariadbSequencer {
     std::string statement =
         absl::StrCat(Insert(name, sequencer_rules::LastOfFirst(span, options())),
                      " ON DUPLICATE KEY UPDATE sequence_no = ", Next(span),
-                     ", version_number = version_number + 1, expire_time = VALUES(expire_time),"
-                     " update_time = VALUES(update_time) RETURNING sequence_no, version_number");
+                     ", version_number = version_number + 1, expire_time = ", LaterExpiry(),
+                     ", update_time = VALUES(update_time) RETURNING sequence_no, version_number");
     Taken taken;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
       auto results = connection.Run(statement, {mariadb::OneRow(2)});
@@ -95,7 +95,7 @@ class Numbers final : public MariadbSequencer {
         " version_number = IF(",
         forgotten, ", version_number + 1, version_number), update_time = IF(", forgotten,
         ", VALUES(update_time), update_time), expire_time = ",
-        HasTtl() ? "VALUES(expire_time)"
+        HasTtl() ? LaterExpiry()
                  : absl::StrCat("IF(", forgotten, ", VALUES(expire_time), expire_time)"));
     bool stored = false;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
@@ -114,8 +114,8 @@ class Numbers final : public MariadbSequencer {
     std::vector<mariadb::Shape> shapes = {mariadb::AtMostOneRow(1)};
     if (HasTtl()) {
       shapes.insert(shapes.begin(), mariadb::kNoRows);
-      refresh = absl::StrCat("UPDATE `sequence` SET expire_time = ", Expiry(), WhereKey(name),
-                             " AND ", Live(), ";");
+      refresh = absl::StrCat("UPDATE `sequence` SET expire_time = GREATEST(expire_time, ", Expiry(),
+                             ")", WhereKey(name), " AND ", Live(), ";");
     }
     std::optional<int64_t> value;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
@@ -134,9 +134,11 @@ class Numbers final : public MariadbSequencer {
     std::string statement = absl::StrCat(
         "UPDATE `sequence` SET sequence_no = ", value,
         ", version_number = version_number + 1, update_time = ", kNow, ", expire_time = ",
-        value == sequencer_rules::LastOfFirst(0, options()) ? kUnused : Expiry(), WhereKey(name),
-        " AND sequence_no = ", taken.last, " AND version_number = ", taken.version, " AND ",
-        Live());
+        value == sequencer_rules::LastOfFirst(0, options())
+            ? kUnused
+            : absl::StrCat("GREATEST(expire_time, ", Expiry(), ")"),
+        WhereKey(name), " AND sequence_no = ", taken.last, " AND version_number = ", taken.version,
+        " AND ", Live());
     bool put_back = false;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(statement));
@@ -172,13 +174,16 @@ class Numbers final : public MariadbSequencer {
  private:
   // The earlier time of the server's clock and this process': what one of them alone takes for
   // past, since it jumped ahead, may be held by a process still.
-  std::string EarlierNow() const { return absl::StrCat("LEAST(", kNow, ", ", OwnNow(), ")"); }
+  std::string EarlierNow() const {
+    return absl::StrCat("LEAST(", kNow, ", ", TimeLiteral(clock_.Now()), ")");
+  }
   // The later one: a server that is behind may be set to the right time at any moment.
-  std::string LaterNow() const { return absl::StrCat("GREATEST(", kNow, ", ", OwnNow(), ")"); }
-  std::string OwnNow() const {
+  std::string LaterNow() const {
+    return absl::StrCat("GREATEST(", kNow, ", ", TimeLiteral(clock_.Now()), ")");
+  }
+  static std::string TimeLiteral(absl::Time time) {
     return absl::StrCat("TIMESTAMP'",
-                        absl::FormatTime("%Y-%m-%d %H:%M:%E6S", clock_.Now(), absl::UTCTimeZone()),
-                        "'");
+                        absl::FormatTime("%Y-%m-%d %H:%M:%E6S", time, absl::UTCTimeZone()), "'");
   }
   // True of a row that is there but forgotten; neither true nor false of one that stays.
   std::string Forgotten() const { return absl::StrCat("expire_time <= ", EarlierNow()); }
@@ -194,6 +199,13 @@ class Numbers final : public MariadbSequencer {
     if (!HasTtl()) return "NULL";
     return absl::StrCat(LaterNow(), " + INTERVAL ", absl::ToInt64Microseconds(options().ttl),
                         " MICROSECOND");
+  }
+
+  // Of a row that stays, the later end: others may hold numbers by a longer ttl. NULL, which is
+  // never, is the greatest.
+  std::string LaterExpiry() const {
+    return absl::StrCat("IF(", Forgotten(),
+                        ", VALUES(expire_time), GREATEST(expire_time, VALUES(expire_time)))");
   }
 
   // A new row's version is the time in us: above all versions of the key's earlier lives.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -25,12 +26,12 @@ class MemorySequencer::Keys {
     if (found != nullptr) current = found->value;
     std::string_view key = std::string_view(name).substr(options.key_prefix.size());
     LOCUS_ASSIGN_OR_RETURN(int64_t last, sequencer_rules::Advance(current, span, options, key));
-    return Taken{last, Write(name, last, options)};
+    return Taken{last, Write(name, last, Later(found, options))};
   }
 
   void Store(const std::string& name, int64_t value, const SequencerOptions& options) {
     MutexLock lock(mutex_);
-    Write(name, value, options);
+    Write(name, value, Expiry(options));
   }
 
   bool StoreNew(const std::string& name, int64_t value, const SequencerOptions& options) {
@@ -39,7 +40,7 @@ class MemorySequencer::Keys {
       Refresh(*found, options);
       return false;
     }
-    Write(name, value, options);
+    Write(name, value, Expiry(options));
     return true;
   }
 
@@ -57,7 +58,7 @@ class MemorySequencer::Keys {
     Key* found = Find(name);
     bool untouched =
         found != nullptr && found->value == taken.last && found->version == taken.version;
-    if (untouched) Write(name, value, options);
+    if (untouched) Write(name, value, Later(found, options));
     return untouched;
   }
 
@@ -81,13 +82,17 @@ class MemorySequencer::Keys {
     if (options.ttl == absl::ZeroDuration()) return absl::InfiniteDuration();
     return clock_.SinceBoot() + options.ttl;
   }
+  // Others may hold numbers by a longer ttl.
+  absl::Duration Later(const Key* found, const SequencerOptions& options) {
+    return found == nullptr ? Expiry(options) : std::max(found->forgotten_at, Expiry(options));
+  }
   void Refresh(Key& key, const SequencerOptions& options) {
-    if (options.ttl != absl::ZeroDuration()) key.forgotten_at = Expiry(options);
+    if (options.ttl != absl::ZeroDuration()) key.forgotten_at = Later(&key, options);
   }
   // Counts writes over all keys, so that no version comes again in a key's next life.
-  uint64_t Write(const std::string& name, int64_t value, const SequencerOptions& options)
+  uint64_t Write(const std::string& name, int64_t value, absl::Duration forgotten_at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    keys_[name] = {value, ++writes_, Expiry(options)};
+    keys_[name] = {value, ++writes_, forgotten_at};
     return writes_;
   }
 

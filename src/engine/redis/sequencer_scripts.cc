@@ -29,15 +29,21 @@ local of, till = string.match(held[3] or '', '^(%d+):(%d+)$')
 if of == version and tonumber(till) <= math.min(now_ms(), caller) then
   value, version = false, false
 end
+local known = value
+local ends = known and of == version and tonumber(till)
 local function risen() return decimal(redis.call('HINCRBY', key, 'version', '1')) end
-local function stay(of_version)
-  if ttl == 0 then
+-- Others may hold numbers of a counter that stays by a longer ttl: its end never comes nearer.
+local function stay(of_version, anew)
+  -- A key of an earlier build expires without `until`.
+  local for_good = known and not ends and redis.call('PERSIST', key) == 0
+  if ttl == 0 or (for_good and not anew) then
     if held[3] then redis.call('HDEL', key, 'until') end
     redis.call('PERSIST', key)
   else
     -- From the later clock on: the other one may be set right.
     local now = now_ms()
     local till_then = math.max(now, caller) + ttl
+    if ends and not anew then till_then = math.max(till_then, ends) end
     redis.call('HSET', key, 'until', of_version .. ':' .. decimal(till_then))
     redis.call('PEXPIRE', key, decimal(till_then - now + margin))
   end
@@ -86,7 +92,7 @@ else
   version = born()
   redis.call('HSET', key, 'value', ARGV[1], 'version', version)
 end
-stay(version)
+stay(version, true)
 return {'stored'}
 )lua";
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <fstream>
 #include <random>
 
@@ -42,8 +43,8 @@ constexpr char kCounterTables[] = R"sql(
 // is not enough, as it may have jumped ahead: a process of this boot may hold numbers still.
 constexpr char kFind[] = R"sql(
   SELECT value, version, expires_at > 0 AND expires_at <= ?2 AND NOT EXISTS (
-      SELECT 1 FROM locus_sequence_boot AS b WHERE b.name = ?1 AND b.boot = ?3 AND b.expires_at > ?4)
-    FROM locus_sequence WHERE name = ?1
+      SELECT 1 FROM locus_sequence_boot AS b WHERE b.name = ?1 AND b.boot = ?3 AND b.expires_at > ?4),
+    expires_at FROM locus_sequence WHERE name = ?1
 )sql";
 // Two forgotten keys go for each new one, so that they do not pile up. They are looked for among a
 // few: after a jump of the clock, all could be past by it, and none by the time since boot.
@@ -78,7 +79,12 @@ struct Row {
   int64_t value = 0;
   int64_t version = 0;
   bool live = false;  // false: forgotten, and not swept yet
+  int64_t expires_at = 0;
 };
+
+// Of a counter that stays, the later end counts: others may hold numbers by a longer ttl. Only a
+// Set may bring it forward.
+enum class End { kLater, kAnew };
 
 class FileSequencer final : public SqliteSequencer {
  public:
@@ -119,7 +125,7 @@ class FileSequencer final : public SqliteSequencer {
   absl::Status Store(const std::string& name, int64_t value) override {
     return InWrite([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
-      return Write(name, row, value).status();
+      return Write(name, row, value, End::kAnew).status();
     });
   }
 
@@ -127,7 +133,7 @@ class FileSequencer final : public SqliteSequencer {
     bool stored = false;
     auto store = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
-      if (row && row->live) return Refresh(name);
+      if (row && row->live) return Refresh(name, *row);
       stored = true;
       return Write(name, row, value).status();
     };
@@ -141,7 +147,7 @@ class FileSequencer final : public SqliteSequencer {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
       if (!row || !row->live) return absl::OkStatus();
       value = row->value;
-      return Refresh(name);
+      return Refresh(name, *row);
     };
     LOCUS_RETURN_IF_ERROR(options().ttl == absl::ZeroDuration() ? InRead(load) : InWrite(load));
     return value;
@@ -193,19 +199,22 @@ class FileSequencer final : public SqliteSequencer {
     query->BindBlob(name).Bind(NowMs()).Bind(BootId()).Bind(BootMs());
     LOCUS_ASSIGN_OR_RETURN(bool found, query->Step());
     if (!found) return std::nullopt;
-    Row row{query->Int(0), query->Int(1), query->Int(2) == 0};
+    Row row{query->Int(0), query->Int(1), query->Int(2) == 0, query->Int(3)};
     if (row.value >= 0) return row;
     return sequencer_rules::NoNumber("store " + path_, KeyOf(name), absl::StrCat(row.value));
   }
 
-  int64_t Expiry() const {
-    if (options().ttl == absl::ZeroDuration()) return 0;
-    return NowMs() + absl::ToInt64Milliseconds(options().ttl);
+  int64_t Expiry(const std::optional<Row>& row, End end) const {
+    const bool stays = end == End::kLater && row && row->live;
+    if (options().ttl == absl::ZeroDuration() || (stays && row->expires_at == 0)) return 0;
+    const int64_t own = NowMs() + absl::ToInt64Milliseconds(options().ttl);
+    return stays ? std::max(own, row->expires_at) : own;
   }
 
   // The version that the row then has.
   absl::StatusOr<uint64_t> Write(const std::string& name, const std::optional<Row>& row,
-                                 int64_t value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                                 int64_t value, End end = End::kLater)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!row) LOCUS_RETURN_IF_ERROR(Sweep());
     int64_t version = row ? row->version + 1 : RandomVersion();
     LOCUS_ASSIGN_OR_RETURN(auto upsert, file_->connection().Prepare(
@@ -213,30 +222,35 @@ class FileSequencer final : public SqliteSequencer {
                                             " ON CONFLICT DO UPDATE SET value = excluded.value,"
                                             " version = excluded.version,"
                                             " expires_at = excluded.expires_at"));
-    upsert->BindBlob(name).Bind(value).Bind(version).Bind(Expiry());
+    upsert->BindBlob(name).Bind(value).Bind(version).Bind(Expiry(row, end));
     LOCUS_RETURN_IF_ERROR(upsert->Run());
-    LOCUS_RETURN_IF_ERROR(WriteBootExpiry(name));
+    LOCUS_RETURN_IF_ERROR(WriteBootExpiry(name, end));
     return static_cast<uint64_t>(version);
   }
 
-  absl::Status WriteBootExpiry(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status WriteBootExpiry(const std::string& name, End end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (options().ttl == absl::ZeroDuration() || BootId().empty()) return absl::OkStatus();
     LOCUS_ASSIGN_OR_RETURN(
-        auto upsert, file_->connection().Prepare("INSERT INTO locus_sequence_boot VALUES (?, ?, ?)"
-                                                 " ON CONFLICT DO UPDATE SET boot = excluded.boot,"
-                                                 " expires_at = excluded.expires_at"));
+        auto upsert,
+        file_->connection().Prepare("INSERT INTO locus_sequence_boot VALUES (?1, ?2, ?3)"
+                                    " ON CONFLICT DO UPDATE SET boot = ?2, expires_at ="
+                                    " CASE WHEN boot = ?2 AND NOT ?4 THEN max(expires_at, ?3)"
+                                    " ELSE ?3 END"));
     upsert->BindBlob(name).Bind(BootId());
-    return upsert->Bind(BootMs() + absl::ToInt64Milliseconds(options().ttl)).Run();
+    upsert->Bind(BootMs() + absl::ToInt64Milliseconds(options().ttl));
+    return upsert->Bind(int64_t{end == End::kAnew}).Run();
   }
 
   // With a ttl: the key lives on from now.
-  absl::Status Refresh(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status Refresh(const std::string& name, const Row& row)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (options().ttl == absl::ZeroDuration()) return absl::OkStatus();
     LOCUS_ASSIGN_OR_RETURN(
         auto update,
         file_->connection().Prepare("UPDATE locus_sequence SET expires_at = ? WHERE name = ?"));
-    LOCUS_RETURN_IF_ERROR(update->Bind(Expiry()).BindBlob(name).Run());
-    return WriteBootExpiry(name);
+    LOCUS_RETURN_IF_ERROR(update->Bind(Expiry(row, End::kLater)).BindBlob(name).Run());
+    return WriteBootExpiry(name, End::kLater);
   }
 
   absl::Status Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
