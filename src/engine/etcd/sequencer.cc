@@ -14,6 +14,7 @@
 #include "src/engine/etcd/connection.h"
 #include "src/engine/etcd/sequence_value.h"
 #include "src/engine/etcd/turn.h"
+#include "src/sequence/callers_clock.h"
 #include "src/sequence/sequencer_rules.h"
 
 namespace locus {
@@ -57,7 +58,7 @@ class EtcdSequencer::Rep {
         options_(sequencer_options),
         ttl_ms_(absl::ToInt64Milliseconds(sequencer_options.ttl)),
         connection_(std::move(connection)),
-        clock_(clock) {}
+        clock_(clock, sequencer_options.ttl) {}
 
   etcd::Connection& connection() { return *connection_; }
 
@@ -161,10 +162,11 @@ class EtcdSequencer::Rep {
       LOCUS_ASSIGN_OR_RETURN(int64_t now_ms, NowMs(entry, deadline));
       // By the servers' clock and this process': what one of them alone takes for past, since it
       // jumped ahead, may be held by a process still.
-      const int64_t own_ms = absl::ToUnixMillis(clock_.Now());
+      const int64_t earlier_ms = absl::ToUnixMillis(clock_.Earlier());
+      const int64_t own_ms = absl::ToUnixMillis(clock_.Wall());
       bool live =
           entry.mod_revision != 0 &&
-          (entry.value.expires_at == 0 || entry.value.expires_at > std::min(now_ms, own_ms));
+          (entry.value.expires_at == 0 || entry.value.expires_at > std::min(now_ms, earlier_ms));
       // A new expiry is by the later one: a clock that is behind may be set at any moment.
       absl::StatusOr<std::optional<SequenceValue>> decided =
           decide(entry, live, std::max(now_ms, own_ms));
@@ -294,7 +296,7 @@ class EtcdSequencer::Rep {
   const SequencerOptions options_;
   const int64_t ttl_ms_;
   const std::unique_ptr<etcd::Connection> connection_;
-  Clock& clock_;
+  internal::CallersClock clock_;
   std::array<etcd::Turn, kTurns> turns_;
   Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);

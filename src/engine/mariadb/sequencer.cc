@@ -11,6 +11,7 @@
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/pool.h"
 #include "src/engine/mariadb/space_rows.h"
+#include "src/sequence/callers_clock.h"
 #include "src/sequence/sequencer_rules.h"
 
 namespace locus {
@@ -37,7 +38,7 @@ std::string WhereKey(const std::string& name) {
 class Numbers final : public MariadbSequencer {
  public:
   Numbers(std::unique_ptr<Pool> pool, const SequencerOptions& options, Clock& clock)
-      : MariadbSequencer(options), pool_(std::move(pool)), clock_(clock) {}
+      : MariadbSequencer(options), pool_(std::move(pool)), clock_(clock, options.ttl) {}
   ~Numbers() override {
     // In a forked child the sockets are its parent's.
     internal::AbandonIfForked(pool_);
@@ -175,11 +176,11 @@ class Numbers final : public MariadbSequencer {
   // The earlier time of the server's clock and this process': what one of them alone takes for
   // past, since it jumped ahead, may be held by a process still.
   std::string EarlierNow() const {
-    return absl::StrCat("LEAST(", kNow, ", ", TimeLiteral(clock_.Now()), ")");
+    return absl::StrCat("LEAST(", kNow, ", ", TimeLiteral(clock_.Earlier()), ")");
   }
   // The later one: a server that is behind may be set to the right time at any moment.
   std::string LaterNow() const {
-    return absl::StrCat("GREATEST(", kNow, ", ", TimeLiteral(clock_.Now()), ")");
+    return absl::StrCat("GREATEST(", kNow, ", ", TimeLiteral(clock_.Wall()), ")");
   }
   static std::string TimeLiteral(absl::Time time) {
     return absl::StrCat("TIMESTAMP'",
@@ -246,7 +247,7 @@ class Numbers final : public MariadbSequencer {
   }
 
   std::unique_ptr<Pool> pool_;
-  Clock& clock_;
+  mutable internal::CallersClock clock_;
   std::atomic<uint64_t> takes_{0};  // counts only
 };
 

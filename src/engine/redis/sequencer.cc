@@ -10,6 +10,7 @@
 #include "src/engine/redis/client.h"
 #include "src/engine/redis/number_script.h"
 #include "src/engine/redis/sequencer_scripts.h"
+#include "src/sequence/callers_clock.h"
 #include "src/sequence/sequencer_rules.h"
 
 namespace locus {
@@ -30,7 +31,7 @@ class Counters final : public RedisSequencer {
       : RedisSequencer(options),
         client_(std::move(client)),
         ttl_(absl::StrCat(absl::ToInt64Milliseconds(options.ttl))),
-        clock_(clock) {}
+        clock_(clock, options.ttl) {}
   ~Counters() override {
     // In a forked child the sockets are its parent's.
     internal::AbandonIfForked(client_);
@@ -78,20 +79,22 @@ class Counters final : public RedisSequencer {
   }
 
   absl::Status Store(const std::string& name, int64_t value) override {
-    LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(Scripts().store, KeyFor(name),
-                                                     {absl::StrCat(value), "0", ttl_, NowMs()}));
+    LOCUS_ASSIGN_OR_RETURN(Reply reply,
+                           client_->Run(Scripts().store, KeyFor(name),
+                                        {absl::StrCat(value), "0", ttl_, WallMs(), EarlierMs()}));
     return Stored(reply, KeyOf(name)).status();
   }
 
   absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override {
-    LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(Scripts().store, KeyFor(name),
-                                                     {absl::StrCat(value), "1", ttl_, NowMs()}));
+    LOCUS_ASSIGN_OR_RETURN(Reply reply,
+                           client_->Run(Scripts().store, KeyFor(name),
+                                        {absl::StrCat(value), "1", ttl_, WallMs(), EarlierMs()}));
     return Stored(reply, KeyOf(name));
   }
 
   absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override {
-    LOCUS_ASSIGN_OR_RETURN(Reply reply,
-                           client_->Run(Scripts().load, KeyFor(name), {ttl_, NowMs()}));
+    LOCUS_ASSIGN_OR_RETURN(
+        Reply reply, client_->Run(Scripts().load, KeyFor(name), {ttl_, WallMs(), EarlierMs()}));
     if (WordOf(reply) == "none") return std::nullopt;
     std::optional<int64_t> value = NumberIn(reply, 1);
     if (WordOf(reply) != "ok" || !value) return Refused(KeyOf(name), reply);
@@ -103,7 +106,7 @@ class Counters final : public RedisSequencer {
     LOCUS_ASSIGN_OR_RETURN(Reply reply,
                            client_->Run(Scripts().put_back, KeyFor(name),
                                         {absl::StrCat(taken.last), absl::StrCat(taken.version),
-                                         absl::StrCat(value), ttl_, NowMs()}));
+                                         absl::StrCat(value), ttl_, WallMs(), EarlierMs()}));
     return Stored(reply, KeyOf(name));
   }
 
@@ -120,15 +123,17 @@ class Counters final : public RedisSequencer {
 
   // ARGV of the script `take`.
   struct TakeArgs {
-    TakeArgs(const Counters& numbers, int64_t span)
-        : words{absl::StrCat(span), absl::StrCat(sequencer_rules::Limit(numbers.options()) - span),
+    TakeArgs(Counters& numbers, int64_t span)
+        : words{absl::StrCat(span),
+                absl::StrCat(sequencer_rules::Limit(numbers.options()) - span),
                 numbers.Wraps() ? "1" : "0",
                 absl::StrCat(sequencer_rules::LastOfFirst(span, numbers.options())),
-                numbers.NowMs()},
-          views{words[0], words[1], words[2], words[3], numbers.ttl_, words[4]} {}
+                numbers.WallMs(),
+                numbers.EarlierMs()},
+          views{words[0], words[1], words[2], words[3], numbers.ttl_, words[4], words[5]} {}
     TakeArgs(const TakeArgs&) = delete;
-    std::array<std::string, 5> words;
-    std::array<std::string_view, 6> views;
+    std::array<std::string, 6> words;
+    std::array<std::string_view, 7> views;
   };
 
   absl::StatusOr<Taken> Took(absl::StatusOr<Reply> reply, std::string_view key, int64_t span) {
@@ -157,14 +162,16 @@ class Counters final : public RedisSequencer {
         absl::FormatTime(servers, absl::UTCTimeZone()), ", is ",
         absl::FormatDuration(servers - own), " ahead of this host's clock, ",
         absl::FormatTime(own, absl::UTCTimeZone()),
+        own + absl::Seconds(2) < clock_.Wall() ? " without its jump" : "",
         ": the counter may have been forgotten before its ttl was over. Set the clocks right, then "
         "set the counter to the highest number that was given out (`locus seq set`)"));
   }
-  std::string NowMs() const { return absl::StrCat(absl::ToUnixMillis(clock_.Now())); }
+  std::string WallMs() const { return absl::StrCat(absl::ToUnixMillis(clock_.Wall())); }
+  std::string EarlierMs() { return absl::StrCat(absl::ToUnixMillis(clock_.Earlier())); }
 
   std::unique_ptr<redis::Client> client_;
   const std::string ttl_;
-  Clock& clock_;
+  internal::CallersClock clock_;
 };
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 
 constexpr char kSequencerTools[] = R"lua(
 local key = KEYS[1]
-local ttl, caller = tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])
+local ttl, caller = tonumber(ARGV[#ARGV - 2]), tonumber(ARGV[#ARGV - 1])
+local earlier = tonumber(ARGV[#ARGV])
 local margin = math.max(ttl, 3600000)
 local held = redis.call('HMGET', key, 'value', 'version', 'until')
 local value, version = held[1], held[2]
@@ -26,7 +27,7 @@ elseif redis.call('EXISTS', key) == 1 then
 end
 -- A version that is not the counter's: an earlier build has written it since.
 local of, till = string.match(held[3] or '', '^(%d+):(%d+)$')
-if of == version and tonumber(till) <= math.min(now_ms(), caller) then
+if of == version and tonumber(till) <= math.min(now_ms(), earlier) then
   value, version = false, false
 end
 local known = value
@@ -52,7 +53,7 @@ end
 local function gone()
   if value or held[1] or ttl == 0 then return end
   local now = now_ms()
-  if now - caller > margin then return {'ahead', decimal(now), decimal(caller)} end
+  if now - earlier > margin then return {'ahead', decimal(now), decimal(earlier)} end
 end
 )lua";
 

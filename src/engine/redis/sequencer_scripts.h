@@ -7,14 +7,15 @@
 namespace locus::redis {
 
 // What RedisSequencer does, each on one key: a hash of `value` and `version`. Where they are no
-// numbers the answer is "bad", and they themselves. The last two arguments of each are the ttl in
-// ms, 0 for none, and the caller's clock in ms since 1970.
+// numbers the answer is "bad", and they themselves. The last three arguments of each are the ttl in
+// ms, 0 for none, and of internal::CallersClock what Wall and Earlier say, in ms since 1970.
 //
-// With a ttl the hash has `until`, "<version>:<ms>": once the server's clock and the caller's have
-// both reached it, the counter is unknown. It counts for the version that it names: earlier builds
-// know only value and version. The key expires by a margin later, the ttl and at least an hour. If
-// there is no key, and the server's clock is ahead of the caller's by more than the margin, it may
-// have expired early: the answer is "ahead", and both clocks. Only a Set begins it then.
+// With a ttl the hash has `until`, "<version>:<ms>": once the server's clock and the caller's
+// earlier one have both reached it, the counter is unknown. It counts for the version that it
+// names: earlier builds know only value and version. The key expires by a margin later, the ttl and
+// at least an hour. If there is no key, and the server's clock is ahead of the caller's by more
+// than the margin, it may have expired early: the answer is "ahead", and both clocks. Only a Set
+// begins it then.
 struct SequencerScripts {
   static const SequencerScripts& Get();
 

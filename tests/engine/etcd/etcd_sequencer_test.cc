@@ -207,7 +207,8 @@ TEST_F(EtcdSequencerTest, ServersClockThatJumpedAhead_ForgetsNoCounter) {
     ASSERT_LT(absl::Now(), deadline) << "the servers do not forget it";
     absl::SleepFor(absl::Milliseconds(20));
   }
-  EXPECT_EQ(sequencer->Next("a").value(), 11);
+  behind.Jump(absl::Hours(1));
+  EXPECT_EQ(sequencer->Next("a").value(), 11) << "as may one of them on the same host";
 }
 
 // The servers are behind their caller. By their clock the counter is forgotten after a second, by

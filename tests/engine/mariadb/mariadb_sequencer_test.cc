@@ -175,6 +175,27 @@ TEST_F(MariadbSequencerTest, ServersClockThatJumpedAhead_ForgetsNoCounter) {
   EXPECT_EQ(sequencer->Next("a").value(), 1) << "forgotten by both";
 }
 
+// Server and caller are one host. In the test the server's clock has jumped from the start.
+TEST_F(MariadbSequencerTest, ClockOfServerAndCallerThatJumpedAhead_ForgetsNoCounter) {
+  fakes::ManualClock clock(absl::Now() - absl::Hours(3));
+  SequencerOptions with_ttl;
+  with_ttl.ttl = absl::Hours(1);
+  auto sequencer = MariadbSequencer::Open(options_, with_ttl, clock).value();
+  ASSERT_EQ(sequencer->NextBatch("a", 10)->last(), 10);
+  const auto pass = [this] {
+    server_.Sql(absl::StrCat("UPDATE ", db_, ".sequence SET expire_time = UTC_TIMESTAMP(6) - ",
+                             "INTERVAL 1 MINUTE"));
+  };
+  pass();
+  clock.Jump(absl::Hours(3));
+  EXPECT_FALSE(sequencer->SetIfNotExists("a", 3).value());
+  clock.Advance(absl::Minutes(59));
+  EXPECT_EQ(sequencer->Next("a").value(), 11);
+  clock.Advance(absl::Minutes(1));
+  pass();
+  EXPECT_EQ(sequencer->Next("a").value(), 1) << "it has been so late for the ttl";
+}
+
 // The server was 10 minutes behind its callers and is stepped to the right time. In the test the
 // row's time and the caller's clock go back instead.
 TEST_F(MariadbSequencerTest, ServersClockThatWasBehind_ForgetsNoCounterOnceItIsSet) {

@@ -117,6 +117,23 @@ TEST_F(RedisCounterTtlTest, CounterThatBothClocksTakeForOld_StartsAgain) {
   EXPECT_EQ(sequencer_->Next("a").value(), 6);
 }
 
+// Server and caller are one host. A jump by a day has Redis delete the key.
+TEST_F(RedisCounterTtlTest, ClockOfServerAndCallerJumpsAhead_ForgetsNoCounter) {
+  fakes::ManualClock caller(absl::Now());
+  sequencer_ = RedisSequencer::Open(server_->options(), WithTtl(kTtl), caller).value();
+  ASSERT_EQ(sequencer_->NextBatch("a", 10)->last(), 10);
+  Jump(absl::Hours(1));
+  caller.Jump(absl::Hours(1));
+  EXPECT_EQ(sequencer_->Next("a").value(), 11);
+  Jump(absl::Hours(25));
+  caller.Jump(absl::Hours(24));
+  const absl::Status refused = sequencer_->Next("a").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("without its jump"));
+  caller.Advance(kTtl);
+  EXPECT_EQ(sequencer_->Next("a").value(), 1) << "it has been so late for the ttl";
+}
+
 // An earlier build counts beside this one: its writes leave `until` as it is.
 TEST_F(RedisCounterTtlTest, KeyOfAnEarlierBuild_StaysWhileItIsThere) {
   server_->Ask("HSET locus:sequence:a value 10 version 1700000000000000");
