@@ -53,7 +53,9 @@ TEST_F(StoreTest, Init_TwiceIsOnce) {
 TEST_F(StoreTest, Restored_RaisesBase) {
   ASSERT_EQ(RunLocus({"store", "init", store_}).exit, 0);
   uint64_t base = Shown("base");
-  EXPECT_EQ(RunLocus({"store", "restored", store_}).exit, 0);
+  const Outcome restored = RunLocus({"store", "restored", store_});
+  EXPECT_EQ(restored.exit, 0);
+  EXPECT_THAT(restored.err, HasSubstr("repeat the command once for each of these times"));
   EXPECT_GT(Shown("base"), base);
   EXPECT_EQ(Shown("losses"), 2u);
 }

@@ -163,7 +163,14 @@ int RunStoreRestored(std::span<const std::string> words) {
                          "Declares that an older state of the store was restored.", words, line)) {
     return *exit;
   }
-  return EndVerb("store restored", DeclareRestored(line));
+  const absl::Status declared = DeclareRestored(line);
+  // The state that is put back does not know of it.
+  if (declared.ok()) {
+    Note("store restored",
+         "if this store was put back or lost before in the last 20 minutes, repeat the command "
+         "once for each of these times: leases since then may lie so far ahead");
+  }
+  return EndVerb("store restored", declared);
 }
 
 int RunStoreRaise(std::span<const std::string> words) {
