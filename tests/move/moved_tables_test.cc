@@ -333,7 +333,7 @@ TEST_F(MovedTablesTest, MissingPost_RefusesInsertsUntilItIsMadeAgain) {
 }
 
 TEST_F(MovedTablesTest, RemovedWhereNothingIs_ChangesNothing) {
-  EXPECT_TRUE(Moved().Remove("first", {}).ok()) << Moved().Remove("first", {});
+  EXPECT_TRUE(Moved().Remove("first").ok()) << Moved().Remove("first");
 }
 
 TEST_F(MovedTablesTest, BadOptions_AreRefused) {
