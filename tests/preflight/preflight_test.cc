@@ -196,7 +196,7 @@ TEST_F(PreflightTest, MistakesOfTheOperator_AreRefused) {
       mariadb::MovedTables::Create(As(kSource), options_.move.tables, options_.move.movers);
   ASSERT_TRUE(other->Install("other.2>1").ok());
   EXPECT_THAT(Failed(), ElementsAre("other-moves: other.2>1"));
-  ASSERT_TRUE(other->Remove("other.2>1", {}).ok());
+  ASSERT_TRUE(other->Remove("other.2>1").ok());
   EXPECT_THAT(Failed(), IsEmpty());
   servers_[kSource]->Sql(
       "CREATE TABLE shop.locus_move (move VARCHAR(64), phase VARCHAR(16), vnodes TEXT, status "
