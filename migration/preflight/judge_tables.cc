@@ -145,7 +145,8 @@ class TableJudge {
     report_.Add("primary-key-types", key.ok(), place_,
                 key.ok() ? "all have one text" : std::string(key.message()),
                 "a key whose text is the same in every session and fits into a tombstone",
-                "make a UUID a BINARY(16), a FLOAT a DECIMAL, a SET a BIGINT; drop ON UPDATE; or "
+                "make a UUID a BINARY(16), a FLOAT a DECIMAL, a SET of 64 members a BIGINT; drop "
+                "ON UPDATE; or "
                 "shorten the column");
   }
 
