@@ -79,10 +79,11 @@ Explanation ExplanationOf(Phase phase) {
 std::string ExplainText(const Move& move, const mariadb::MoveView& view) {
   const internal::Standing now = view.standing();
   const Explanation text = ExplanationOf(now.phase);
-  std::string out = absl::StrCat(
-      "move ", move.name, ": ", internal::ToAbsl(ToString(now.phase)), " at share ", now.share,
-      "\n  orders      ", internal::ToAbsl(text.means), "\n  runner      ",
-      internal::ToAbsl(text.runner), "\n  may be asked  ", internal::ToAbsl(text.may), "\n");
+  std::string out =
+      absl::StrCat("move ", move.name, ": ", internal::ToAbsl(ToString(now.phase)), " at share ",
+                   now.share, "\n  orders      ", internal::ToAbsl(text.means), "\n  runner      ",
+                   internal::ToAbsl(text.runner), "\n  may be asked  ",
+                   view.record ? internal::ToAbsl(text.may) : "start", "\n");
   if (!now.wish.hold.empty()) {
     absl::StrAppend(&out, "  held        ", internal::Printable(now.wish.hold),
                     "\n              docs/migration.md, \"When it is held\", says what to do\n");

@@ -69,8 +69,9 @@ std::string BandLine(const std::string& name, const std::optional<BandFence>& ba
                       absl::StrFormat(" %6.2f %%  step %d\n", own / 100.0, band->step));
 }
 
-std::string Milliseconds(double value) {
-  return value < 0 ? "stands still" : absl::StrFormat("%.0f ms", value);
+std::string Milliseconds(double value, bool over) {
+  if (value >= 0) return absl::StrFormat("%.0f ms", value);
+  return over ? "ended" : "stands still";
 }
 
 void AppendLine(std::string& out, absl::string_view term, absl::string_view text) {
@@ -215,10 +216,11 @@ void AppendFigures(std::string& out, const MoveView& view) {
   if (!ended || NumberAt(figures, "/copied/rows", 0) > 0) {
     AppendLine(out, "copied", CopiedText(view, figures));
   }
-  AppendLine(
-      out, "lag",
-      absl::StrCat("from the source ", Milliseconds(NumberAt(figures, "/forth/lag_ms", -1)),
-                   ", from the target ", Milliseconds(NumberAt(figures, "/back/lag_ms", -1))));
+  const bool over = view.record->phase >= Phase::kFinalized;
+  AppendLine(out, "lag",
+             absl::StrCat(
+                 "from the source ", Milliseconds(NumberAt(figures, "/forth/lag_ms", -1), over),
+                 ", from the target ", Milliseconds(NumberAt(figures, "/back/lag_ms", -1), over)));
   AppendLine(out, "compared", ComparedText(view, figures));
   if (const double deleted = NumberAt(figures, "/deleted/rows", 0); deleted > 0) {
     AppendLine(out, "deleted", absl::StrCat(WithThousands(Whole(deleted)), " rows"));

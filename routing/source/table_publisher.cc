@@ -78,7 +78,8 @@ absl::Status RefuseGuarded(const GuardedChanges& changes, const PublishedState& 
   }
   if (!changes.owners.empty()) {
     reasons.push_back(
-        absl::StrCat("gives ", SpansText(changes.owners), " another owner outside of a move"));
+        absl::StrCat("gives ", SpansText(changes.owners),
+                     " another owner outside of a move, and no order moves with them"));
   }
   if (!changes.shards.empty()) {
     reasons.push_back(

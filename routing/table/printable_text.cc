@@ -62,7 +62,7 @@ bool IsPrintableUtf8(std::string_view text) {
 }
 
 std::string WhyUnreadable(std::string_view text) {
-  if (!IsPrintableUtf8(text)) return "it is not UTF-8 without control characters";
+  if (!IsPrintableUtf8(text)) return "it has control characters, or is not UTF-8";
   while (!text.empty()) {
     const uint32_t point = TakeCodePoint(text);
     if (!IsInvisible(point)) continue;

@@ -13,8 +13,8 @@ namespace locus::internal {
 // line, in JSON and in XML.
 bool IsPrintableUtf8(std::string_view text);
 
-// Why people could not read `text` as it is, or take it for another one; empty: they can. "it is
-// not UTF-8 without control characters", "it has U+202E, which is invisible or changes the
+// Why people could not read `text` as it is, or take it for another one; empty: they can. "it has
+// control characters, or is not UTF-8", "it has U+202E, which is invisible or changes the
 // direction".
 std::string WhyUnreadable(std::string_view text);
 

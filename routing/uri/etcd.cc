@@ -28,8 +28,9 @@ absl::Status Fill(const StoreUri& uri, std::string_view password, EtcdOptions& o
   if (!options.user.empty() || password.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "a password is set, but ", uri.text,
-      " names no user; write etcd://USER@HOST:PORT/PREFIX, or unset the password (of "
-      "the command: LOCUS_PASSWORD; of a routing table LOCUS_TABLE_PASSWORD; or in _FILE)"));
+      " names no user; write etcd://USER@HOST:PORT/PREFIX, or unset the "
+      "password (LOCUS_PASSWORD or LOCUS_PASSWORD_FILE; for a routing table LOCUS_TABLE_PASSWORD "
+      "or LOCUS_TABLE_PASSWORD_FILE)"));
 }
 
 }  // namespace

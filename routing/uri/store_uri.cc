@@ -57,9 +57,10 @@ class Reader {
     uri.engine = form_.engine;
     if (MayHavePassword(text_)) {
       return Refuse(
-          "contains a password, which a URI must not have: set LOCUS_PASSWORD for the command, or "
-          "LOCUS_PASSWORD_FILE to the name of a file with permissions 0600; for a routing table "
-          "LOCUS_TABLE_PASSWORD or LOCUS_TABLE_PASSWORD_FILE (write an '@' in a name as %40)");
+          "contains a password, which a URI must not have: put it into LOCUS_PASSWORD, or into a "
+          "file with permissions 0600 that LOCUS_PASSWORD_FILE names (for a routing table "
+          "LOCUS_TABLE_PASSWORD or LOCUS_TABLE_PASSWORD_FILE; for locusd its key password_file). "
+          "An '@' in a name is written %40");
     }
     if (rest.substr(0, 2) != "//") return Refuse("has no \"//\" after the engine");
     rest.remove_prefix(2);
@@ -164,7 +165,8 @@ class Reader {
         return Refuse(absl::StrCat("has an unknown setting ", Quoted(name)));
       }
       if (value.empty() || (name == "tls" && value != "on")) {
-        return Refuse(absl::StrCat("has a setting ", Quoted(setting), " with an invalid value"));
+        return Refuse(absl::StrCat("has a setting ", Quoted(setting), ", which takes ",
+                                   name == "tls" ? "only tls=on" : "the name of a file"));
       }
       LOCUS_ASSIGN_OR_RETURN(std::string decoded, Decode(value));
       if (!uri.settings.emplace(name, decoded).second) {

@@ -26,8 +26,8 @@ absl::StatusOr<std::shared_ptr<Interface>> OpenStore(const StoreUri& uri,
   if (options.user.empty() && !password.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a password is set, but ", uri.text,
-        " names no user; write zookeeper://USER@HOST:PORT/PREFIX, or unset the password (of the "
-        "command: LOCUS_PASSWORD or LOCUS_PASSWORD_FILE)"));
+        " names no user; write zookeeper://USER@HOST:PORT/PREFIX, or unset the password "
+        "(LOCUS_PASSWORD or LOCUS_PASSWORD_FILE)"));
   }
   return As<std::shared_ptr<Interface>>(Store::Open(options));
 }

@@ -210,11 +210,13 @@ class StreamConnection : public HttpConnection {
     const asio::const_buffer got = buffer_.data();
     const std::string_view bytes(static_cast<const char*>(got.data()), got.size());
     if (bytes.starts_with(kAlert)) {
-      return absl::Status(failed.code(), "the server speaks TLS at this port: enable TLS");
+      return absl::Status(failed.code(),
+                          "the server speaks TLS at this port: enable TLS (of a URI: ?tls=on)");
     }
     if (!bytes.empty() || result_ != message::error::end_of_stream) return failed;
     return absl::Status(failed.code(),
-                        "connection closed before any answer; if this port speaks TLS, enable TLS");
+                        "connection closed before any answer; if this port speaks TLS, enable TLS "
+                        "(of a URI: ?tls=on)");
   }
 
   void ExpectHead() {

@@ -247,6 +247,8 @@ TEST_F(CliMovesTest, MistakesOfTheOperator_AreRefusedBeforeAnythingChanges) {
        {"step", "auto", "hold", "resume", "rollback", "finalize", "cleanup", "abort"}) {
     EXPECT_THAT(Refused({verb, file}), HasSubstr("`locus move start` begins it")) << verb;
   }
+  EXPECT_THAT(Refused({"report", file}), HasSubstr("`locus move start` begins it"));
+  EXPECT_THAT(Done({"explain", file}), HasSubstr("  may be asked  start\n"));
   Done({"start", file});
   EXPECT_THAT(Refused({"step", file}), HasSubstr("no step can be made before it is READY"));
   {

@@ -93,6 +93,18 @@ TEST_F(MoveTextTest, StreamBackThatStandsStill_IsNextInsteadOfFinalize) {
               HasSubstr(stands + ": full (1114)\n"));
 }
 
+TEST_F(MoveTextTest, StreamsOfAMoveThatIsOver_HaveEnded) {
+  const std::string figures = R"({"forth": {"lag_ms": -1.0}, "back": {"lag_ms": -1.0}})";
+  EXPECT_THAT(
+      Text(internal::Phase::kReady, figures),
+      HasSubstr("  lag       from the source stands still, from the target stands still\n"));
+  for (const internal::Phase over :
+       {internal::Phase::kFinalized, internal::Phase::kDone, internal::Phase::kAborted}) {
+    EXPECT_THAT(Text(over, figures),
+                HasSubstr("  lag       from the source ended, from the target ended\n"));
+  }
+}
+
 // An earlier version told less.
 TEST_F(MoveTextTest, FiguresWithoutWhatIsLeft_AreShownWithoutIt) {
   EXPECT_THAT(Text(internal::Phase::kCopying,

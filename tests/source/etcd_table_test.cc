@@ -242,7 +242,7 @@ TEST_F(EtcdTableTest, OldEpochs_GoWhenAThousandAreKept) {
   EXPECT_EQ(history->back().epoch, 102u);
   absl::Status status = publisher_->Fetch(101).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("and 990 from 102 on are kept"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("and 990 more, the oldest 102, are kept"));
   EXPECT_EQ(publisher_->Fetch(kBefore + 1).value(), TableOfEpoch(kBefore + 1));
 }
 

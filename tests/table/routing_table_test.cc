@@ -123,7 +123,7 @@ TEST(RoutingTableTest, WrongValue_IsRefusedAtItsPointer) {
        "/shards/1/name: it has U+200B, which is invisible or changes the direction"},
       {"\"orders-b\"", "\"orders\u202e-b\"",
        "/shards/1/name: it has U+202E, which is invisible or changes the direction"},
-      {"\"orders-b\"", "\"a\\tb\"", "/shards/1/name: it is not UTF-8 without control characters"},
+      {"\"orders-b\"", "\"a\\tb\"", "/shards/1/name: it has control characters, or is not UTF-8"},
       {"\"orders-b\"", "\"" + std::string(65, 'x') + "\"", "/shards/1/name: 65 bytes; at most 64"},
       {"7/orders", "6/orders",
        "/shards/1/endpoint: /shards/0 has the same endpoint; two shards are two databases"},
@@ -133,7 +133,7 @@ TEST(RoutingTableTest, WrongValue_IsRefusedAtItsPointer) {
        "/shards/0/weight: it is not an integer from 0 to 4294967295"},
       {"\"hot\"", "1", "/shards/0/labels/tier: it is of type number, not string"},
       {"\"tier\": \"hot\"", "\"a/b~c\": \"\\u0007\"",
-       "/shards/0/labels/a~1b~0c: it is not UTF-8 without control characters"},
+       "/shards/0/labels/a~1b~0c: it has control characters, or is not UTF-8"},
       {"\"tier\"", "\"\"", "/shards/0/labels/: it is empty"},
       {"65000", "16383", "/ranges/1/last: 16383 is not above 16383, the one before it"},
       {"65000", "5", "/ranges/1/last: 5 is not above 16383, the one before it"},
@@ -242,7 +242,7 @@ TEST(RoutingTableTest, Make_RefusesLikeParse) {
   for (const char* name : {"\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x80\xA8",
                            "\xC2\x85", "\xEF\xBF\xBE", "\xE2\x82", "\x7F", "\x80"}) {
     invalid.name = name;
-    EXPECT_EQ(make(invalid), "/shards/0/name: it is not UTF-8 without control characters");
+    EXPECT_EQ(make(invalid), "/shards/0/name: it has control characters, or is not UTF-8");
   }
   for (const char* name :
        {"caf\xC3\xA9", "\xE8\xAE\xA2\xE5\x8D\x95", "\xF0\x9F\x93\xA6", "a, \"b\""}) {

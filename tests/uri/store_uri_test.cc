@@ -120,7 +120,8 @@ TEST(StoreUriTest, WhatIsWrong_IsNamed) {
   EXPECT_THAT(Refusal("mysql://db/or%zzders"), HasSubstr("'%'"));
   EXPECT_THAT(Refusal("mysql://db/orders%00"), HasSubstr("zero byte"));
   EXPECT_THAT(Refusal("mysql://db/orders?ssl=1"), HasSubstr("\"ssl\""));
-  EXPECT_THAT(Refusal("mysql://db/orders?tls=off"), HasSubstr("\"tls=off\""));
+  EXPECT_THAT(Refusal("mysql://db/orders?tls=off"),
+              HasSubstr("\"tls=off\", which takes only tls=on"));
   EXPECT_THAT(Refusal("mysql://db/orders?tls_ca=a&tls_ca=b"), HasSubstr("twice"));
   EXPECT_THAT(Refusal("mysql://db/orders?tls_cert=a"), HasSubstr("\"tls_cert\""));
   EXPECT_THAT(Refusal("etcd://db?tls_cert=a"), HasSubstr("tls_key"));

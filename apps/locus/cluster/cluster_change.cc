@@ -77,7 +77,9 @@ class Notes {
     commit_ = progress.commit;
     Note(verb_, absl::StrCat("node ", progress.id, " is a learner, and has ", progress.match,
                              " of ", progress.commit, " entries",
-                             progress.silent_for ? "" : "; the leader has not heard it yet"));
+                             progress.silent_for ? ""
+                                                 : "; the leader has not heard it yet: `locus "
+                                                   "cluster status` says why"));
   }
 
  private:

@@ -117,7 +117,9 @@ class AskedMove {
                        what, ask, dry,
                        what == "hold" ? MoveControl::Needs::kRecord : MoveControl::Needs::kFences));
     absl::StrAppend(&out, move_.name, dry ? ": would be " : ": ", TextOf(view, wish), "\n");
-    silent_ = view.record && view.record->silent > kSilent;
+    const internal::Phase phase = view.standing().phase;
+    silent_ = view.record && view.record->silent > kSilent && phase != internal::Phase::kDone &&
+              phase != internal::Phase::kAborted;
     return absl::OkStatus();
   }
   // Nobody ran it when it was asked.

@@ -19,11 +19,12 @@ namespace {
 
 constexpr char kGuardsVerb[] = "move guards";
 constexpr char kAfterwards[] =
-    "  Afterwards only clients that read the fence before each write are refused with an old\n"
-    "  routing table: FencedTransactions with fence_first, and the fenced SQL of docs/fenced.sql.\n"
-    "  All others write unseen into vnodes that have gone, and on a promoted or restored server\n"
-    "  before `locus move rebind`; so do FencedTransactions without fence_first. The rows of\n"
-    "  locus_fence and locus_vnode stay. The next `locus move run` makes the guards again.\n";
+    "  Afterwards a client with an old routing table is refused only if it reads the fence\n"
+    "  before each write, as FencedTransactions with fence_first and the fenced SQL of\n"
+    "  docs/fenced.sql do. All other clients, and FencedTransactions without fence_first,\n"
+    "  write unseen into vnodes that have gone, and on a promoted or restored server before\n"
+    "  `locus move rebind`. The rows of locus_fence and locus_vnode stay. The next\n"
+    "  `locus move run` makes the guards again.\n";
 
 std::string GuardsText(size_t count) {
   return absl::StrCat(count, count == 1 ? " guard" : " guards");

@@ -17,7 +17,8 @@ absl::StatusOr<std::string> ReadMaybe(const std::string& text) {
 
 absl::StatusOr<std::string> ReadAddress(const std::string& text) {
   if (http::Endpoint::Parse(text).ok()) return text;
-  return absl::InvalidArgumentError("HOST:PORT, an IPv6 address in brackets");
+  return absl::InvalidArgumentError(
+      "HOST:PORT with a port of 1 to 65535; an IPv6 address stands in brackets");
 }
 
 apps::TomlSection::Check Within(const absl::Duration& value, absl::Duration least,

@@ -38,7 +38,7 @@ absl::Status SequenceSet::Check(const std::string& name) const {
   // The name is a label of metrics and a text of JSON.
   if (internal::IsPrintableUtf8(name)) return internal::CheckCounterName("sequence", name);
   return absl::InvalidArgumentError(
-      absl::StrCat("sequence ", Quoted(name), " is not UTF-8 without control characters"));
+      absl::StrCat("sequence ", Quoted(name), " has control characters, or is not UTF-8"));
 }
 
 absl::StatusOr<SegmentSequence*> SequenceSet::Find(const std::string& name) {

@@ -80,7 +80,7 @@ absl::Status RuledNumbers::Check(const std::string& type, const std::string& key
   // It is a label of metrics.
   if (!key.empty() && !internal::IsPrintableUtf8(key)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the key ", Quoted(key), " is not UTF-8 without control characters"));
+        absl::StrCat("the key ", Quoted(key), " has control characters, or is not UTF-8"));
   }
   return internal::CheckCounterName("the key", key);
 }

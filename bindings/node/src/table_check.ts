@@ -113,7 +113,7 @@ function checkText(text: string, pointer: string): void {
 
 function checkPrintable(text: string, pointer: string): void {
   if (UNPRINTABLE.test(text)) {
-    throw refusal(pointer, "it is not UTF-8 without control characters");
+    throw refusal(pointer, "it has control characters, or is not UTF-8");
   }
   const invisible = invisibleIn(text);
   if (invisible !== undefined) {

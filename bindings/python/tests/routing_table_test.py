@@ -92,7 +92,7 @@ class RoutingTableTest(unittest.TestCase):
             ("/shards/1/id", 2, "2 is also the id of /shards/0"),
             ("/shards/1/name", "orders-b", '"orders-b" is also the name of /shards/0'),
             ("/shards/0/name", "é" * 33, "66 bytes; at most 64"),
-            ("/shards/0/name", "a\x85", "it is not UTF-8 without control characters"),
+            ("/shards/0/name", "a\x85", "it has control characters, or is not UTF-8"),
             ("/shards/0/endpoint", "a b", "it contains a space"),
             ("/shards/0/weight", 1000001, "1000001 is not from 0 to 1000000"),
             ("/shards/1/labels/tier", None, "it is of type null, not string"),

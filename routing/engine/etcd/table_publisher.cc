@@ -33,8 +33,8 @@ std::string Named(const std::vector<KeptEpoch>& history) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", history[i - 1].epoch);
   }
   if (history.size() > kMostNamed) {
-    absl::StrAppend(&names, " and ", history.size() - kMostNamed, " from ", history.front().epoch,
-                    " on");
+    absl::StrAppend(&names, " and ", history.size() - kMostNamed, " more, the oldest ",
+                    history.front().epoch, ",");
   }
   return names + (history.size() == 1 ? " is" : " are");
 }

@@ -215,9 +215,9 @@ class MariadbTablePublisher::Rep {
     std::string text = absl::StrCat("mariadb ", connection.place(), ": ");
     if (row[0] == "0") return absl::NotFoundError(text + "nothing was published yet");
     return absl::NotFoundError(
-        absl::StrCat(text, "epoch ", epoch.value_or(0), " is not kept; kept are ",
-                     Printable(row[0].value_or("")), " tables of epochs ",
-                     Printable(row[1].value_or("")), " to ", Printable(row[2].value_or(""))));
+        absl::StrCat(text, "epoch ", epoch.value_or(0), " is not kept; of epochs ",
+                     Printable(row[1].value_or("")), " to ", Printable(row[2].value_or("")),
+                     " the place keeps ", Printable(row[0].value_or(""))));
   }
 
   const std::unique_ptr<Pool> pool_;

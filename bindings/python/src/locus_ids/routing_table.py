@@ -302,7 +302,7 @@ def _check_text(text: str, pointer: str, may_be_empty: bool = False) -> None:
     if not text and not may_be_empty:
         raise refusal(pointer, "it is empty")
     if _UNPRINTABLE.search(text):
-        raise refusal(pointer, "it is not UTF-8 without control characters")
+        raise refusal(pointer, "it has control characters, or is not UTF-8")
     invisible = invisible_in(text)
     if invisible:
         raise refusal(pointer, f"it has {invisible}, which is invisible or changes the direction")

@@ -246,13 +246,16 @@ absl::StatusOr<std::vector<MoveRecord>> MoveRecords::List() {
   return absl::DataLossError(unread.front());
 }
 
+absl::Status MoveRecords::NoMove(const std::string& name) const {
+  return absl::NotFoundError(absl::StrCat("mariadb ", link_.place(), " has no move ", Quoted(name),
+                                          "; `locus move start` begins it"));
+}
+
 absl::StatusOr<MoveRecord> MoveRecords::Read(const std::string& name) {
   auto results =
       link_.Run(absl::StrCat(kSelect, " WHERE move = ", SqlText(name)), {AtMostOneRow(kColumns)});
-  if (link_.error() == kNoSuchTable || (results.ok() && (*results)[0].rows.empty())) {
-    return absl::NotFoundError(absl::StrCat("mariadb ", link_.place(), " has no move ",
-                                            Quoted(name), "; `locus move start` begins it"));
-  }
+  if (link_.error() == kNoSuchTable || (results.ok() && (*results)[0].rows.empty()))
+    return NoMove(name);
   LOCUS_RETURN_IF_ERROR(results.status());
   return RecordIn((*results)[0].rows[0]);
 }
@@ -476,15 +479,15 @@ absl::Status MoveRecords::Note(const std::string& name, const std::string& kind,
 }
 
 absl::StatusOr<std::vector<MoveEvent>> MoveRecords::Events(const std::string& name, size_t most) {
-  LOCUS_ASSIGN_OR_RETURN(
-      std::vector<Result> results,
-      link_.Run(
-          absl::StrCat("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', at), kind, share,"
-                       " text FROM (SELECT * FROM locus_move_event WHERE move = ",
-                       SqlText(name), " ORDER BY id DESC LIMIT ", most, ") AS newest ORDER BY id"),
-          {Rows(4, kMostEvents)}));
+  auto results = link_.Run(
+      absl::StrCat("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', at), kind, share,"
+                   " text FROM (SELECT * FROM locus_move_event WHERE move = ",
+                   SqlText(name), " ORDER BY id DESC LIMIT ", most, ") AS newest ORDER BY id"),
+      {Rows(4, kMostEvents)});
+  if (link_.error() == kNoSuchTable) return NoMove(name);
+  LOCUS_RETURN_IF_ERROR(results.status());
   std::vector<MoveEvent> events;
-  for (const Result::Row& row : results[0].rows) {
+  for (const Result::Row& row : (*results)[0].rows) {
     LOCUS_ASSIGN_OR_RETURN(int64_t micros, NumberIn(row, 0, link_.place()));
     LOCUS_ASSIGN_OR_RETURN(int64_t share, NumberIn(row, 2, link_.place()));
     events.push_back({absl::FromUnixMicros(micros), row[1].value_or(""),

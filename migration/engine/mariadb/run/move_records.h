@@ -117,6 +117,7 @@ class MoveRecords {
   // Has one such change at a time run `work`, so that of two moves of the same vnodes one sees the
   // other. UNAVAILABLE: another one is under way.
   absl::Status Alone(const std::function<absl::Status()>& work);
+  absl::Status NoMove(const std::string& name) const;
   absl::Status BeginLocked(const std::string& name, const MoveLeg& leg, const internal::Wish& wish,
                            const std::vector<MovedTable>& tables);
   absl::Status NoteTables(const std::string& name, const std::vector<MovedTable>& tables);
