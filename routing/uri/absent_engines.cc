@@ -16,6 +16,42 @@ namespace {
 
 }  // namespace
 
+absl::Status CheckBuilt(const StoreUri& uri) {
+  switch (uri.engine) {
+#ifdef LOCUS_WITHOUT_MARIADB
+    case StoreUri::Engine::kMysql:
+      return Absent(uri.text, "LOCUS_MARIADB");
+#endif
+#ifdef LOCUS_WITHOUT_REDIS
+    case StoreUri::Engine::kRedis:
+    case StoreUri::Engine::kRedisSentinel:
+      return Absent(uri.text, "LOCUS_REDIS");
+#endif
+#ifdef LOCUS_WITHOUT_ETCD
+    case StoreUri::Engine::kEtcd:
+      return Absent(uri.text, "LOCUS_ETCD");
+#endif
+#ifdef LOCUS_WITHOUT_ZOOKEEPER
+    case StoreUri::Engine::kZookeeper:
+      return Absent(uri.text, "LOCUS_ZOOKEEPER");
+#endif
+#ifdef LOCUS_WITHOUT_LOCUSD
+    case StoreUri::Engine::kLocusd:
+      return Absent(uri.text, "LOCUS_LOCUSD");
+#endif
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::Status CheckHttpBuilt([[maybe_unused]] std::string_view url) {
+#ifdef LOCUS_WITHOUT_HTTP
+  return Absent(url, "LOCUS_HTTP");
+#else
+  return absl::OkStatus();
+#endif
+}
+
 #ifdef LOCUS_WITHOUT_MARIADB
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenMysqlStore(const StoreUri& uri, std::string_view,
                                                              bool) {

@@ -20,6 +20,10 @@
 // absent_engines.cc answers FAILED_PRECONDITION in the place of the others.
 namespace locus::internal {
 
+// FAILED_PRECONDITION: this build leaves the engine out.
+absl::Status CheckBuilt(const StoreUri& uri);
+absl::Status CheckHttpBuilt(std::string_view url);
+
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenMysqlStore(const StoreUri& uri,
                                                              std::string_view password,
                                                              bool create);

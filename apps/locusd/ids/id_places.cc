@@ -13,6 +13,7 @@
 #include "locus/routing/uri.h"
 #include "locus/segment_store_set.h"
 #include "routing/router/last_good_table.h"
+#include "routing/uri/engines.h"
 #include "routing/uri/first_start.h"
 #include "routing/uri/store_uri.h"
 #include "routing/uri/table_uri.h"
@@ -46,8 +47,9 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const PlaceSettings& pla
   return OpenSegmentStore(place.uri, {.password = AskFor(place), .create = create});
 }
 
-// The files of certificates that a URI names.
+// The engine, and the files of certificates that a URI names.
 absl::Status CheckUriFiles(const StoreUri& uri) {
+  LOCUS_RETURN_IF_ERROR(internal::CheckBuilt(uri));
   const std::string authority = uri.Setting("tls_ca");
   const std::string certificate = uri.Setting("tls_cert");
   if (authority.empty() && certificate.empty()) return absl::OkStatus();
@@ -264,6 +266,9 @@ absl::Status CheckUri(const PlaceSettings& place) {
   const absl::StatusOr<TableUri> table = TableUri::Parse(place.uri);
   const bool has_server =
       table.ok() && (table->kind == TableUri::Kind::kEtcd || table->kind == TableUri::Kind::kMysql);
+  if (table.ok() && table->kind == TableUri::Kind::kHttp) {
+    return internal::CheckHttpBuilt(place.uri);
+  }
   return has_server ? CheckUriFiles(table->server) : table.status();
 }
 
