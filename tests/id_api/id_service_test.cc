@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "locus/leased_snowflake.h"
 #include "locus/routing/routing_table.h"
+#include "locus/routing/uri.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"
@@ -43,6 +44,7 @@ class IdServiceTest : public ::testing::Test {
     const auto leases = OpenLeases(*settings_.snowflake);
     EXPECT_TRUE(leases.ok() &&
                 (*leases)->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
+    EXPECT_TRUE(MarkFirstStart(place.uri, {}, absl::Now()).ok());
     SetTable("1.json");
   }
 
@@ -222,6 +224,15 @@ TEST_F(IdServiceTest, PlaceWithoutATable_EndsTheStart) {
   EXPECT_TRUE(absl::IsFailedPrecondition(started)) << started;
   EXPECT_THAT(std::string(started.message()),
               ::testing::AllOf(HasSubstr("routing table"), HasSubstr("none.json")));
+}
+
+TEST_F(IdServiceTest, BuyerWithoutAName_IsRefused) {
+  settings_.text_buyers = true;
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(Ask("POST", "/v1/orders/ids", "", R"({"buyers":["ana"]})").status, 200u);
+  const ServerAnswer refused = Ask("POST", "/v1/orders/ids", "", R"({"buyers":["ana",""]})");
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_THAT(refused.body, HasSubstr("the buyer is empty"));
 }
 
 TEST_F(IdServiceTest, SequencesByName_AreTheOnlyOnes) {

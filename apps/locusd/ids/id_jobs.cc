@@ -34,6 +34,8 @@ constexpr size_t kMost = IdApi::kMost;
 std::string_view View(const json::string& text) { return {text.data(), text.size()}; }
 
 absl::StatusOr<BuyerKey> BuyerOf(IdParts::Buyers type, std::string_view text) {
+  // An empty one is a member that nobody filled in: all such orders would share a vnode.
+  if (text.empty()) return absl::InvalidArgumentError("the buyer is empty");
   if (type == IdParts::Buyers::kText) return BuyerKey::Text(text);
   const std::optional<uint64_t> number = ParseDecimal(text, UINT64_MAX);
   if (number) return BuyerKey::Uint64(*number);
