@@ -96,7 +96,7 @@ std::string Unspaced(std::string_view value) {
 
 absl::Status NotOfALength(std::string_view value) {
   return absl::InvalidArgumentError(absl::StrCat(
-      Quoted(value), " has ", Bare(value).size(), " letters and digits: an order number has ",
+      Quoted(value), " has ", Bare(value).size(), " letters and digits: an order_no has ",
       OrderNo::kTextLength, " or ", 2 * OrderNo::kBytes, ", an order ID is decimal or has ",
       2 * OrderNo::kBytes, " hex digits; look for what is missing or too much"));
 }

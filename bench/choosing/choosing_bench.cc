@@ -244,11 +244,11 @@ void MeasureSegments(Bench& bench, const std::string& uri) {
 }
 
 void MeasureSnowflake(Bench& bench) {
-  bench.Run("Snowflake, one worker number for all clients", kStride, [](int) -> Call {
+  bench.Run("Snowflake, one worker ID for all clients", kStride, [](int) -> Call {
     static Snowflake<>* all = Must(Snowflake<>::Create({.worker = 1})).release();
     return [](uint64_t) { return all->Next().status(); };
   });
-  bench.Run("Snowflake, a worker number for each client", kStride, [](int client) -> Call {
+  bench.Run("Snowflake, a worker ID for each client", kStride, [](int client) -> Call {
     std::shared_ptr<Snowflake<>> own =
         Must(Snowflake<>::Create({.worker = static_cast<uint64_t>(client) + 2}));
     return [own](uint64_t) { return own->Next().status(); };

@@ -103,7 +103,7 @@ MakeKey OrderIds() {
   };
 }
 
-// Each connection is a process with a worker number of its own.
+// Each connection is a process with a worker ID of its own.
 MakeKey Snowflakes() {
   auto workers = std::make_shared<std::vector<std::unique_ptr<Snowflake<>>>>();
   for (uint64_t worker = 0; worker < kConnections; ++worker) {

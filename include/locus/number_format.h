@@ -86,7 +86,7 @@ struct ParsedNumber {
   std::vector<Value> values;  // one for each field that has_value(), in pattern order
 };
 
-// The form of a business number (an order number, a payment reference, a parking ticket), compiled
+// The form of a business number (an invoice number, a payment reference, a parking ticket), compiled
 // once from a pattern; formats numbers and parses them back.
 //
 // A pattern consists of literals and fields. A literal is visible text; a brace is written {{ or

@@ -281,7 +281,7 @@ TEST_F(CommandTest, ANumberOfAnotherLength_IsToldHowLongNumbersAre) {
   for (const Outcome& outcome :
        {RunLocus({"decode", "--keys", keys_, number}), RunLocus({"inspect", number})}) {
     EXPECT_EQ(outcome.exit, 3);
-    EXPECT_THAT(outcome.err, HasSubstr("has 25 letters and digits: an order number has 26 or 32"));
+    EXPECT_THAT(outcome.err, HasSubstr("has 25 letters and digits: an order_no has 26 or 32"));
   }
 }
 

@@ -29,7 +29,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr size_t kBatch = 2048;
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr auto kProgressPeriod = std::chrono::milliseconds(500);
-// Two commas, an order ID of at most 32 characters and an order number of at most 26.
+// Two commas, an order ID of at most 32 characters and an order_no of at most 26.
 constexpr size_t kMaxIdAndNumber = 2 + 32 + OrderNo::kTextLength;
 
 char* Copy(std::string_view text, char* out) {

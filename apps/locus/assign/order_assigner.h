@@ -31,7 +31,7 @@ class OrderAssigner {
     OrderIdGenerator& generator;
     const SpaceName& space;  // the generator's, for messages
     const OrderNoCodec& codec;
-    bool ff1;  // order numbers of scheme ff1; otherwise siv
+    bool ff1;  // order_nos of scheme ff1; otherwise siv
     const Router& router;
     ByteSink& out;
     ByteSink* rejects;  // nullptr: the first few rejections go to stderr
