@@ -159,9 +159,9 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
   snowflake.reacquire = true;  // after the machine has slept
   // Where the store was replaced, the new one would take a renewal for a sign of a loss.
   snowflake.lease.healthy = [files = opened.files] { return files->InPlace().ok(); };
-  // Only processes without a configuration lease from the file, all for this ttl. One whose store
-  // this one replaces gives no IDs any more (StoreFiles); a lost store that had leases is known by
-  // its sidecar, and rests.
+  // A new space need not rest. Only processes without a configuration lease from this file, all for
+  // this ttl. If this store replaced another one, processes of that one have stopped (StoreFiles).
+  // If leases were lost, the sidecar tells, and the space rests after all.
   WorkerSpacePast past;
   past.first_ever = true;
   past.longest_ttl = snowflake.lease.ttl;
