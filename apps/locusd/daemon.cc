@@ -23,6 +23,7 @@
 #include "locus/version.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
+#include "src/base/seldom.h"
 #include "src/base/text.h"
 #include "src/http/endpoint.h"
 #include "src/http/server.h"
@@ -108,6 +109,13 @@ class Daemon::Rep {
     server.on_handshake_failure = [this](const std::string& peer, const std::string& why,
                                          uint64_t more) {
       log_.Warn("a TLS handshake failed", {{"peer", peer}, {"why", why}, {"and_before", more}});
+    };
+    server.on_connection_refused = [this](const std::string& peer) {
+      ++connections_refused_;
+      const std::optional<uint64_t> more = refusals_told_.Next();
+      if (!more) return;
+      log_.Warn("closed a connection, as there are too many",
+                {{"peer", peer}, {"and_before", *more}});
     };
     server.on_refusal = [this](const std::string& peer, http::ServerAnswer& answer) {
       front_->Refused(peer, answer);
@@ -308,6 +316,9 @@ class Daemon::Rep {
         reload_fails_ ? 1 : 0);
     add("locusd_reloaded_timestamp_seconds", "gauge", "When the configuration in force was read.",
         reloaded_at_);
+    add("locusd_connections_refused_total", "counter",
+        "Connections closed at once, as there were `connections` or `connections_per_address`.",
+        connections_refused_);
     AppendCertificates(text);
     if (ids_ != nullptr) text += ids_->Metrics();
     if (audit_ != nullptr) text += audit_->Metrics();
@@ -377,6 +388,8 @@ class Daemon::Rep {
   std::atomic<int64_t> reloads_ = 0;
   std::atomic<int64_t> reload_failures_ = 0;
   std::atomic<bool> reload_fails_ = false;
+  std::atomic<int64_t> connections_refused_ = 0;
+  internal::Seldom refusals_told_;
   std::atomic<int64_t> reloaded_at_ = absl::ToUnixSeconds(absl::Now());
 };
 

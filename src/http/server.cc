@@ -214,7 +214,10 @@ class Server::Rep {
     void Take(tcp::socket socket) {
       error_code ignored;
       std::string peer = socket.remote_endpoint(ignored).address().to_string(ignored);
-      if (!server_.Enter(peer)) return;
+      if (!server_.Enter(peer)) {
+        if (server_.options_.on_connection_refused) server_.options_.on_connection_refused(peer);
+        return;
+      }
       asio::co_spawn(io_, Serve(std::move(socket), std::move(peer)), asio::detached);
     }
 

@@ -58,6 +58,9 @@ struct ServerOptions {
   // be empty.
   std::function<void(const std::string& peer, const std::string& why, uint64_t untold)>
       on_handshake_failure = {};
+  // Called for each connection that is closed at once since there are too many, with the client's
+  // address. Must not block. May be empty.
+  std::function<void(const std::string& peer)> on_connection_refused = {};
   // Called for each answer that the server gives without its handler, before it is sent, with the
   // client's address. Must not block. May be empty.
   std::function<void(const std::string& peer, ServerAnswer&)> on_refusal = {};

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -22,6 +23,18 @@ QUIET = set()
 # LocusMoveTroubled, and shorter than what increase() looks at; longer than any of that.
 BEFORE, AFTER, LONG = 30, 10, 250
 YEAR = 365.2425 * 86400
+
+
+def _is_closed(port):
+    """Whether a new connection is closed at once."""
+    with socket.create_connection(("127.0.0.1", port)) as one:
+        one.settimeout(0.5)
+        try:
+            return one.recv(1) == b""
+        except ConnectionResetError:
+            return True
+        except TimeoutError:
+            return False
 
 
 def value(text, name, labels="{}"):
@@ -316,6 +329,18 @@ class Front(Alerts):
         before = re.sub(r"(?m)^(locusd_front_limited_total) .*$", r"\1 0", self.metrics())
         wait("it is limited", lambda: self.asked(self.token["shop"]) == 429)
         self.fires("LocusdOverload", before, self.metrics())
+
+    def test_address_with_too_many_connections(self):
+        self.begin("connections_per_address = 4\n")
+        before = self.metrics()
+        port = int(self.service.url.rsplit(":", 1)[1])
+        held = [socket.create_connection(("127.0.0.1", port)) for _ in range(4)]
+        wait("one more is closed", lambda: _is_closed(port))
+        for one in held:
+            one.close()
+        self.fires("LocusdOverload", before, self.metrics())
+        self.assertIn("closed a connection, as there are too many peer=127.0.0.1",
+                      self.service.log())
 
     def test_end_that_does_not_come(self):
         self.begin('drain_delay = "60s"\n')

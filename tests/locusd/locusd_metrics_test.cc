@@ -101,8 +101,9 @@ TEST(LocusdMetricsTest, WithoutAConfiguration_ShowsAllToWatchButWhatItHasNot) {
   const Names watched = WatchedIn("http.md");
   EXPECT_THAT(watched, SizeIs(::testing::Gt(25)));
   EXPECT_THAT(Without(watched, ShownBy(AskAt(address, "/metrics")->body)),
-              ElementsAre("locusd_certificate_left_seconds", "locusd_reload_failing",
-                          "locusd_reload_failures_total", "locusd_token_refused_total"));
+              ElementsAre("locusd_certificate_left_seconds", "locusd_connections_refused_total",
+                          "locusd_reload_failing", "locusd_reload_failures_total",
+                          "locusd_token_refused_total"));
 }
 
 TEST(LocusdMetricsTest, SequenceNode_ShowsWhatItsDocumentNamesAndNoMore) {

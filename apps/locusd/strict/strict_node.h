@@ -57,9 +57,9 @@ class StrictNode {
   // How long a node may take for sections that nobody has and that are its part, before Ready.
   static constexpr absl::Duration kTakeOver = absl::Seconds(5);
   // Whether this node answers for its sections: those it owns, and those without an owner that it
-  // should have taken. Sections of other nodes do not count, so a dead node leaves the others ready,
-  // and a node that takes no sections is ready. UNAVAILABLE, with the reason: the set is not open,
-  // or sections are not served.
+  // should have taken. Sections of other nodes do not count, so a dead node leaves the others
+  // ready, and a node that takes no sections is ready. UNAVAILABLE, with the reason: the set is not
+  // open, or sections are not served.
   absl::Status Ready() const;
   // nullptr: it is not open yet.
   StrictSequencer* sequencer() const { return opened_.load(std::memory_order_acquire); }
