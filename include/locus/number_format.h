@@ -86,8 +86,8 @@ struct ParsedNumber {
   std::vector<Value> values;  // one for each field that has_value(), in pattern order
 };
 
-// The form of a business number (an invoice number, a payment reference, a parking ticket), compiled
-// once from a pattern; formats numbers and parses them back.
+// The form of a business number (an invoice number, a payment reference, a parking ticket),
+// compiled once from a pattern; formats numbers and parses them back.
 //
 // A pattern consists of literals and fields. A literal is visible text; a brace is written {{ or
 // }}. A field's name has 1 to 32 characters of a-z, 0-9 and '_', begins with a letter, and occurs

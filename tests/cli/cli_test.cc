@@ -61,7 +61,7 @@ TEST(FrameTest, HelpAndVersion_AreVerbsToo) {
   EXPECT_EQ(RunLocus({"help", "plan"}).out, RunLocus({"plan", "--help"}).out);
   EXPECT_EQ(RunLocus({"help", "frobnicate"}).exit, 2);
   EXPECT_THAT(RunLocus({"help"}).out, AllOf(HasSubstr("\nRouting tables:\n  table new "),
-                                            HasSubstr("\nOther numbers:\n  seq next ")));
+                                            HasSubstr("\nOther numbers:\n  seq create ")));
 }
 
 TEST(FrameTest, AMistypedVerb_IsCorrected) {
