@@ -50,6 +50,19 @@ TEST(RowProgressTest, RowsOfARunnerThatIsGone_CountButNotForTheRate) {
   EXPECT_EQ(progress.At(kBegun + seconds(10)).left, absl::Seconds(90));
 }
 
+TEST(RowProgressTest, AnotherAttempt_ShowsTheEstimateBeforeUntilItHasItsOwn) {
+  RowProgress progress;
+  progress.Begin(0, 0, kBegun);
+  progress.Expect(6'000);
+  progress.Reached(100, kBegun + seconds(1));
+  progress.BeginAgain(kBegun + seconds(2));
+  EXPECT_EQ(progress.At(kBegun + seconds(2)).estimated, 6'000u);
+  EXPECT_EQ(progress.At(kBegun + seconds(2)).rows, 100u);
+  progress.Expect(3'000);
+  progress.Expect(1'000);
+  EXPECT_EQ(progress.At(kBegun + seconds(3)).estimated, 4'000u);
+}
+
 TEST(RowProgressTest, MoreRowsThanEstimated_NothingIsKnownOfWhatIsLeft) {
   RowProgress progress;
   progress.Begin(0, 100, kBegun);

@@ -129,8 +129,6 @@ TEST_F(ServerFaultsTest, CopyToATargetWithoutSpace_SaysWhatItWaitsForAndNotHowLo
   MakeBallast();
   Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) SELECT (7 << 47) + seq, seq FROM"
                       " seq_1_to_20000"));
-  // InnoDB counts anew by a thread of its own, later on a busy machine; the estimate goes by that.
-  Sql(0, "ANALYZE TABLE orders");
   const rlimit old = FillTarget();
   Begin();
   auto runner = StartRunner("one");

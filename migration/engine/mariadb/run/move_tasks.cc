@@ -37,7 +37,7 @@ constexpr absl::Duration kUniqueValuePause = absl::Milliseconds(200);
 
 absl::Status MoveRunner::Copy(const std::atomic<bool>& stop) {
   // An attempt goes on where the last one, or a former runner, has ended.
-  copied_.Begin(copied_.At(SteadyClock::now()).rows, 0, SteadyClock::now());
+  copied_.BeginAgain(SteadyClock::now());
   if (copies_forth_) LOCUS_RETURN_IF_ERROR(CopyTo(Side::kTarget, stop));
   return copies_back_ ? CopyTo(Side::kSource, stop) : absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #include "migration/engine/mariadb/run/row_progress.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,13 +17,21 @@ void RowProgress::Begin(uint64_t rows, uint64_t estimated, TimePoint now) {
   internal::MutexLock lock(mutex_);
   rows_ = rows;
   estimated_ = estimated;
+  estimated_before_ = false;
   rose_at_ = now;
   samples_ = {{now, rows}};
 }
 
+void RowProgress::BeginAgain(TimePoint now) {
+  internal::MutexLock lock(mutex_);
+  estimated_before_ = true;
+  rose_at_ = now;
+  samples_ = {{now, rows_}};
+}
+
 void RowProgress::Expect(uint64_t more) {
   internal::MutexLock lock(mutex_);
-  estimated_ += more;
+  estimated_ = std::exchange(estimated_before_, false) ? more : estimated_ + more;
 }
 
 void RowProgress::Reached(uint64_t rows, TimePoint now) {

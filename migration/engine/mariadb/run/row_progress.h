@@ -34,6 +34,9 @@ class RowProgress {
 
   // `rows` of `estimated` were done before, by a runner that is gone or an attempt that failed.
   void Begin(uint64_t rows, uint64_t estimated, TimePoint now);
+  // Another attempt after one that failed: its first Expect takes the place of what was expected,
+  // which is shown until then.
+  void BeginAgain(TimePoint now);
   void Expect(uint64_t more);  // rows, besides those that were expected before
   // So many in all, those of Begin included.
   void Reached(uint64_t rows, TimePoint now);
@@ -51,6 +54,7 @@ class RowProgress {
   mutable internal::Mutex mutex_;
   uint64_t rows_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t estimated_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool estimated_before_ ABSL_GUARDED_BY(mutex_) = false;  // by the attempt before
   TimePoint rose_at_ ABSL_GUARDED_BY(mutex_);
   std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);  // of the window
 };
