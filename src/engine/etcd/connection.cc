@@ -141,10 +141,11 @@ class Connection::Rep {
   template <typename Asking>
   absl::StatusOr<Answer> TryMembers(Repeat repeat, TimePoint deadline, const Asking& ask) {
     internal::Backoff backoff(kPausesWithoutLeader);
+    // Over all rounds: the last one may be cut off by the deadline.
+    MostTelling told(endpoints_.size(),
+                     absl::UnavailableError(place_ + ": no time was left to send the request"));
     while (true) {
       bool refused_for_now = false;
-      MostTelling told(endpoints_.size(),
-                       absl::UnavailableError(place_ + ": no time was left to send the request"));
       size_t first = kept();
       for (size_t i = 0; i < endpoints_.size(); ++i) {
         if (i + backoff.failures() > 0 && std::chrono::steady_clock::now() >= deadline) {

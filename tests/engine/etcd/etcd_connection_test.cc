@@ -187,6 +187,21 @@ TEST(EtcdConnectionTest, RefusalWithoutLeader_IsRepeatedElsewhere) {
   EXPECT_TRUE(Put(*connection).ok()) << Put(*connection).status();
 }
 
+TEST(EtcdConnectionTest, RoundThatTheDeadlineCutsOff_HidesNoEarlierReason) {
+  std::atomic<int> asked = 0;
+  FakeMember lost([&](const std::string&) -> std::string {
+    if (asked++ > 0) return "hang";
+    return "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 78\r\n\r\n"
+           R"({"error":"etcdserver: no leader","message":"etcdserver: no leader","code":14 })";
+  });
+  EtcdOptions options = Patient({lost.endpoint()});
+  options.call_timeout = absl::Seconds(1);
+  auto connection = RawConnection(options);
+  const absl::Status said = Get(*connection).status();
+  EXPECT_TRUE(absl::StrContains(said.message(), "no leader")) << said;
+  EXPECT_GT(asked, 1);
+}
+
 TEST(EtcdConnectionTest, OneMemberIsDownAndAnotherHasNoLeader_TheLatterIsReported) {
   const std::string refusal =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 78\r\n\r\n"
