@@ -30,7 +30,10 @@ bool IsBehind(const LeaseNode::TimeView& view) {
 absl::Status CheckAdvance(const LeaseNode::TimeView& view, absl::Duration most) {
   if (!view.agreed) {
     return absl::FailedPreconditionError(
-        "the clocks of a majority of the nodes do not agree within a second: mend them first");
+        "the clocks of a majority of the nodes are not known to agree within a second. A new "
+        "leader "
+        "hears them within some seconds: repeat the command. If it stays so, mend the clocks "
+        "first");
   }
   const absl::Duration behind = *view.agreed - view.time;
   if (IsBehind(view) && behind > most) {
