@@ -51,9 +51,9 @@ std::string GoneOf(const KeyedTable& table) {
   return absl::StrCat("@", SqlName(absl::StrCat("locus_gone_", table.guard.name)));
 }
 
-// What the variable has where the key is only known behind the INSERT. The server takes a variable
-// for a signed number in a GREATEST: the highest of these. Should a row have been deleted at it,
-// the same is looked up once more.
+// The value of the variable if the key is only known after the INSERT: the highest signed number,
+// since the server takes a variable in a GREATEST for a signed one. If a row was deleted at this
+// very version, the lookup is merely repeated.
 constexpr char kLater[] = "9223372036854775807";
 
 // `statements` for everybody but the movers. Each variable costs the movers, too, some time a row.

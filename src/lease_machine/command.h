@@ -150,8 +150,8 @@ struct Command {
   // what counters have left of their ttl, and strict sections of their leases, does not pass. Nodes
   // know it since codec version 6.
   bool leaps = false;
-  // No call but a Set brings the end of a counter forward (counter_machine::Counters::Apply). Nodes
-  // know it since codec version 6, too.
+  // Only a Set brings the end of a counter forward (counter_machine::Counters::Apply). Nodes know
+  // this since codec version 6, but builds with version 6 that only know `leaps` refuse it.
   bool keeps_ends = false;
 };
 

@@ -130,7 +130,7 @@ TEST_F(LocusdLaptopTest, TwoProcessesOfOneDirectory_ShareIt) {
   EXPECT_EQ(Good("POST", "/v1/orders/ids", R"({"buyers":["1"]})")["orders"].size(), 1u);
 }
 
-// What it was granted is granted once more, whoever starts the next one, and wherever.
+// The next process is granted the same worker ID, also if another user starts it elsewhere.
 TEST_F(LocusdLaptopTest, DirectoryIsEmptiedUnderAProcess_ItMakesNoMoreIdsAndEnds) {
   for (const bool is_made_anew : {true, false}) {
     ASSERT_TRUE(Start()) << Text();

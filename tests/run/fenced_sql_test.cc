@@ -98,7 +98,7 @@ TEST_F(FencedSqlTest, StatementsOfThePage_HoldOnBothShardsUntilAfterTheCleanup) 
   EXPECT_TRUE(Run(0, absl::StrCat("UPDATE orders SET value = 9 WHERE order_id = ", kOrder)).ok());
 }
 
-// What a replica has of the fence may be old, as may be its rows.
+// A replica may lag: its fence may be as old as its rows.
 TEST_F(FencedSqlTest, OnAReplica_NothingIsReadAndNothingWritten) {
   Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) VALUES (", kOrder, ", 1)"));
   Begin();

@@ -59,8 +59,8 @@ absl::Status MakeDirectory(const std::string& path) {
 }
 
 // The files of a store as this process found them. Another process may make a new store as soon as
-// one of them has lost its name. IDs that were made before a look that finds them all are thus
-// older than any of that store; this holds between users, containers and network namespaces, too.
+// one of them has lost its name. So IDs made before a look that finds all files are older than any
+// ID of a new store. This holds also between users, containers and network namespaces.
 class StoreFiles {
  public:
   // Of the SQLite database at `path`, which is open.
@@ -110,9 +110,8 @@ absl::Status BeginNumbers(const std::string& directory, const std::string& uri) 
   if (std::filesystem::exists(path, ignored)) return absl::OkStatus();
   LOCUS_RETURN_IF_ERROR(MarkFirstStart(uri, {}, absl::Now()).status());
   constexpr char kText[] =
-      "Sequences of this directory have begun. While this file is here, locusd does not start on "
-      "a\n"
-      "store that has forgotten them.\n";
+      "Sequences of this directory have begun. While this file is here, locusd does not start\n"
+      "on a store that has forgotten them.\n";
   return internal::ReplaceFile(path, kText, 0600);
 }
 

@@ -376,8 +376,9 @@ absl::Status TablesSession::Remove() {
     if (!used) continue;
     LOCUS_ASSIGN_OR_RETURN(bool shared, IsUsed(users, table.guard.name, " <> "));
     // As long as there are tombstones, rows that are inserted again are above them: a move that
-    // begins after this one was killed here finds both or neither. One that uses the table may have
-    // these vnodes by now, and its target their tombstones: it needs them here, too.
+    // begins after this one was killed here finds both or neither. Another move that uses the
+    // table may have these vnodes by now. Its target then has their tombstones, so they must also
+    // stay here.
     if (!shared) {
       LOCUS_RETURN_IF_ERROR(RemoveTriggers(table, Those::kMakeTombstones));
       if (tombstones) LOCUS_RETURN_IF_ERROR(RemoveTombstones(table.guard.name));
