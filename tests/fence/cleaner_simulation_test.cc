@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/routing_table.h"
 #include "migration/fence/regroup.h"
+#include "tests/fence/row_locks.h"
 
 namespace locus::internal {
 namespace {
@@ -33,15 +34,10 @@ enum class Mutant {
   kTokenStays,           // a row that a regroup changes keeps its token
 };
 
-struct Lock {
-  std::set<int> shared;
-  int exclusive = -1;
-};
-using Row = std::pair<bool, uint32_t>;  // of the map, or of the fence; its key
 constexpr int kCleaner = 1, kRunner = 2, kClient = 3;
 
 // The shard from which the old move went.
-struct World {
+struct World : RowLocks {
   World(uint64_t seed, Mutant which) : random(seed), mutant(which) {
     rows[0] = {0, kOld.lo - 1, 0, kCohorts, 0, 1, ""};
     rows[kOld.lo] = {kOld.lo, kOld.hi, kCohorts, kCohorts, 2, 1, "old"};
@@ -55,29 +51,12 @@ struct World {
   }
   uint32_t Pick(uint32_t n) { return static_cast<uint32_t>(random() % n); }
 
-  bool Share(int who, Row row) {
-    Lock& lock = locks[row];
-    if (lock.exclusive != -1 && lock.exclusive != who) return false;
-    lock.shared.insert(who);
-    return true;
-  }
-  bool Free(int who, Row row) {
-    const Lock& lock = locks[row];
-    return (lock.exclusive == -1 || lock.exclusive == who) &&
-           lock.shared.size() == lock.shared.count(who);
-  }
-  void Release(int who) {
-    for (auto& [row, lock] : locks) {
-      lock.shared.erase(who);
-      if (lock.exclusive == who) lock.exclusive = -1;
-    }
-  }
-
   // A client that reads the fence by the map, and keeps what it read for long.
   void Hold() {
     if (Pick(4) == 0 || calm) return Release(kClient);
     const uint32_t vnode = Pick(kVnodes);
-    if (Share(kClient, {true, vnode})) Share(kClient, {false, map[vnode].value_or(0)});
+    Share(kClient, {true, vnode});
+    Share(kClient, {false, map[vnode].value_or(0)});
   }
 
   // Moves of `later`, first to this shard, then away from it.
@@ -141,11 +120,7 @@ struct World {
     mover.stage = Mover::kInserts;
   }
   void Insert() {
-    for (const FenceRow& row : mover.regroup.removed) {
-      if (!Share(kRunner, {false, row.lo})) return Again();
-    }
     for (const FenceRow& row : mover.plan->Inserted()) rows[row.lo] = row;
-    Release(kRunner);
     mover.stage = Mover::kPoints;
   }
   void Point() {
@@ -221,13 +196,12 @@ struct World {
     if (looked == 0) {
       bool pointed = true;
       for (uint32_t vnode = kOld.lo; vnode <= kOld.hi; ++vnode) {
-        if (mutant != Mutant::kReadsMapWithoutLock && mutant != Mutant::kTrustsStoredEnd &&
-            !Share(kCleaner, {true, vnode})) {
-          return Release(kCleaner);
+        if (mutant != Mutant::kReadsMapWithoutLock && mutant != Mutant::kTrustsStoredEnd) {
+          Share(kCleaner, {true, vnode});
         }
         pointed = pointed && map[vnode] == kOld.lo;
       }
-      if (!Share(kCleaner, {false, kOld.lo})) return Release(kCleaner);
+      Share(kCleaner, {false, kOld.lo});
       looked = 1;
       if (IsOwn() && (pointed || mutant == Mutant::kTrustsStoredEnd)) return;
       // The move is held, and `cleanup --keep` ends it.
@@ -269,7 +243,6 @@ struct World {
   std::map<uint32_t, FenceRow> rows;
   std::set<uint32_t> tokens;  // rows that have one
   std::vector<std::optional<uint32_t>> map;
-  std::map<Row, Lock> locks;
   Mover mover;
   std::set<uint32_t> live;  // vnodes of which rows here are a later move's
   bool cleaning = false, deleted = false;

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/routing_table.h"
 #include "migration/fence/regroup.h"
+#include "tests/fence/row_locks.h"
 
 namespace locus::internal {
 namespace {
@@ -35,12 +36,6 @@ enum class Mutant {
 };
 
 // Who keeps a row, and how.
-struct Lock {
-  std::set<int> shared;
-  int exclusive = -1;
-};
-using Row = std::pair<bool, uint32_t>;  // of the map, or of the fence; its key
-
 struct World;
 
 struct Writer {
@@ -62,7 +57,7 @@ struct Runner {
   bool inserted = false;                     // a mutant's
 };
 
-struct World {
+struct World : RowLocks {
   World(uint64_t seed, Mutant which) : random(seed), mutant(which) {
     rows[0] = {0, kVnodes - 1, 0, kCohorts, 3, 1, ""};
     map.assign(kVnodes, 0u);
@@ -79,23 +74,6 @@ struct World {
   uint64_t Pick(uint64_t n) { return random() % n; }
   uint32_t Pick32(uint64_t n) { return static_cast<uint32_t>(Pick(n)); }
 
-  bool Share(int who, Row row) {
-    Lock& lock = locks[row];
-    if (lock.exclusive != -1 && lock.exclusive != who) return false;
-    lock.shared.insert(who);
-    return true;
-  }
-  bool Free(int who, Row row) {
-    const Lock& lock = locks[row];
-    return (lock.exclusive == -1 || lock.exclusive == who) &&
-           lock.shared.size() == lock.shared.count(who);
-  }
-  void Release(int who) {
-    for (auto& [row, lock] : locks) {
-      lock.shared.erase(who);
-      if (lock.exclusive == who) lock.exclusive = -1;
-    }
-  }
   void Violate(const std::string& why) {
     if (violation.empty()) violation = why;
   }
@@ -107,15 +85,11 @@ struct World {
       writer.vnode = Pick32(kVnodes);
       writer.stage = 1;
     } else if (writer.stage == 1) {
-      const Row row{true, writer.vnode};
-      const bool locked = mutant == Mutant::kGuardReadsMapWithoutLock
-                              ? Free(writer.id, row) || locks[row].exclusive == -1
-                              : Share(writer.id, row);
-      if (!locked) return;
+      if (mutant != Mutant::kGuardReadsMapWithoutLock) Share(writer.id, {true, writer.vnode});
       writer.fence = map[writer.vnode].value_or(kVnodes);
       writer.stage = 2;
     } else if (writer.stage == 2) {
-      if (!Share(writer.id, {false, writer.fence})) return;
+      Share(writer.id, {false, writer.fence});
       auto row = rows.find(writer.fence);
       const bool accepts = row != rows.end() && row->second.own_lo < row->second.own_hi;
       if (!accepts) {
@@ -221,9 +195,8 @@ struct World {
       one.first += Pick32(one.last - one.first + 1);
       if (mutant != Mutant::kMapBeforeRow && mutant != Mutant::kPointedBlindly &&
           mutant != Mutant::kOldRowsNotLocked) {
-        if (!Share(runner.id, {false, *one.from}) || !Share(runner.id, {false, one.to})) {
-          return Release(runner.id);
-        }
+        Share(runner.id, {false, *one.from});
+        Share(runner.id, {false, one.to});
         if (!rows.contains(*one.from) || !rows.contains(one.to) ||
             !AcceptSame(&rows[*one.from], rows[one.to])) {
           return Fail(runner);
@@ -293,7 +266,6 @@ struct World {
   bool overlap = false, calm = false;
   std::map<uint32_t, FenceRow> rows;
   std::vector<std::optional<uint32_t>> map;
-  std::map<Row, Lock> locks;
   Writer writers[4];
   Runner runners[2];
   int alone = -1;  // RegroupAlone
