@@ -10,15 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-
-#ifdef ABSL_HAVE_THREAD_SANITIZER
-// The client library formats addresses for its log in a buffer that all handles share; nothing
-// reads it here, as the log is dropped.
-extern "C" const char* __tsan_default_suppressions() { return "race_top:vsprintf\n"; }
-#endif
 
 namespace locus {
 
