@@ -24,9 +24,9 @@ endif()
 # What locus::uri links: the engines of this build.
 set(LOCUS_URI_NEEDS "")
 set(locus_uri_requires "locus-routing = ${PROJECT_VERSION} locus-sqlite = ${PROJECT_VERSION}")
-if(LOCUS_MARIADB)
+if(LOCUS_MYSQL)
   string(APPEND LOCUS_URI_NEEDS " MariadbConnector::mariadb")
-  string(APPEND locus_uri_requires " locus-routing_mariadb = ${PROJECT_VERSION}")
+  string(APPEND locus_uri_requires " locus-routing_mysql = ${PROJECT_VERSION}")
 endif()
 if(LOCUS_REDIS)
   string(APPEND LOCUS_URI_NEEDS " Hiredis::hiredis")
@@ -91,16 +91,16 @@ if(LOCUS_BUILD_MIGRATION)
                   "locus-routing = ${PROJECT_VERSION} zlib")
 endif()
 locus_pkgconfig(metrics "Stats as Prometheus text" "locus-routing = ${PROJECT_VERSION}")
-if(LOCUS_MARIADB)
+if(LOCUS_MYSQL)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindMariadbConnector.cmake
           DESTINATION ${locus_cmake_dir})
-  locus_pkgconfig(mariadb "Segments and sequences from MariaDB"
+  locus_pkgconfig(mysql "Segments and sequences from MariaDB"
                   "locus-core = ${PROJECT_VERSION} libmariadb")
-  locus_pkgconfig(routing_mariadb "Routing tables from MariaDB, and its shards"
+  locus_pkgconfig(routing_mysql "Routing tables from MariaDB, and its shards"
                   "locus-routing = ${PROJECT_VERSION} locus-mariadb = ${PROJECT_VERSION}")
   locus_pkgconfig(
-    migration_mariadb "Moves orders between MariaDB shards"
-    "locus-migration = ${PROJECT_VERSION} locus-routing_mariadb = ${PROJECT_VERSION}")
+    migration_mysql "Moves orders between MariaDB shards"
+    "locus-migration = ${PROJECT_VERSION} locus-routing_mysql = ${PROJECT_VERSION}")
 endif()
 if(LOCUS_REDIS)
   locus_pkgconfig(redis "Numbers and segments for order IDs from Redis"

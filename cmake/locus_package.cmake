@@ -61,7 +61,7 @@ set(CPACK_COMPONENT_SHARED_DESCRIPTION
 # Archives name what their users must link: the packages that hold it.
 set(locus_dev_needs libabsl-dev libmurmurhash-dev "libssl-dev (>= 3.0)" "libsqlite3-dev (>= 3.37)"
                     zlib1g-dev)
-if(LOCUS_MARIADB)
+if(LOCUS_MYSQL)
   list(APPEND locus_dev_needs libmariadb-dev)
 endif()
 if(LOCUS_REDIS)

@@ -27,9 +27,9 @@ set(LOCUS_LONG_TESTS
     build_test check_includes_test cluster_proof_test cluster_proof_test_proxies
     config_centre_fault_test datacenters_test demo_cluster_test demo_move_test demo_shop_test
     demo_strict_test deploy_alerts_test deploy_dashboard_test deploy_manifests_test deploy_proxies_test
-    deploy_rules_test deploy_sequence_alerts_test engine_fault_test key_memory_test lease_machine_simulation_test
+    deploy_rules_test deploy_sequence_alerts_test engine_fault_test key_memory_test cluster_machine_simulation_test
     leased_snowflake_simulation_test load_pass_test locusd_faults_test long_waits_test
-    mariadb_galera_fault_test network_cut_test order_service_move_test
+    mysql_galera_fault_test network_cut_test order_service_move_test
     python_docs_types_test python_native_test python_test python_types_test raft_explorer_test raft_simulation_test rebalance_load_test
     routing_table_memory_test server_faults_test store_cuts_test strict_cuts_test strict_proof_test
     strict_simulation_test test_driver_test test_includes_test two_datacenters_test_OneClusterCutInTwo

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Tables of orders, for MariaDB 10.5 and later. A test runs every statement between "begin" and
--- "end" on a server (tests/engine/mariadb/schema_test.cc, schema_widen_test.cc). Pick one of
+-- "end" on a server (tests/engine/mysql/schema_test.cc, schema_widen_test.cc). Pick one of
 --
 --   orders          order_id 64 bits, order_no 128 bits (siv): take this one unless you know better
 --   orders_bigint   order_id 64 bits, order_no 64 bits (ff1)

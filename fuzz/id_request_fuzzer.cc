@@ -26,7 +26,7 @@ std::shared_ptr<const IdParts> MakeParts() {
       locus::OrderIdGenerator::Create(std::make_shared<locus::MemorySegmentStore>(), orders)
           .value();
   Check(parts->orders->Warm(absl::Seconds(10)).ok());
-  parts->numbers = std::make_shared<const locus::OrderNoCodec>(
+  parts->order_no_codec = std::make_shared<const locus::OrderNoCodec>(
       locus::OrderNoCodec::Create(
           locus::KeyRing::FromKey(locus::KeyVersion(), std::string(32, 'k')).value())
           .value());
@@ -43,16 +43,16 @@ std::shared_ptr<const IdParts> MakeParts() {
       -> absl::StatusOr<std::shared_ptr<locus::Sequencer>> {
     return locus::MemorySequencer::Create(options);
   };
-  auto ruled = std::make_unique<locus::locusd::RuledNumbers>(
+  auto typed = std::make_unique<locus::locusd::TypedNumbers>(
       std::make_unique<locus::TypedSequences>(types, open),
-      locus::locusd::RuledNumbers::Options{.most = 2});
+      locus::locusd::TypedNumbers::Options{.most = 2});
   // The one that requests find open.
   Check(
-      ruled->Wait(ruled->Open("invoices", "").value(), std::chrono::steady_clock::time_point::max())
+      typed->Wait(typed->Open("invoices", "").value(), std::chrono::steady_clock::time_point::max())
           .ok());
   parts->sequences = std::make_shared<locus::locusd::SequenceSet>(
       locus::MemorySequencer::Create({}).value(), 2, std::set<std::string>(),
-      locus::SegmentSequence::Options(), std::move(ruled));
+      locus::SegmentSequence::Options(), std::move(typed));
   return parts;
 }
 

@@ -20,9 +20,9 @@ bool IsBeyond(const std::string& address) {
 }
 
 void CheckAccepted(const Config& config) {
-  LOCUS_CHECK(config.lease_node || config.id_service);
+  LOCUS_CHECK(config.cluster_node || config.id_service);
   LOCUS_CHECK(config.id_service == config.ids.has_value());
-  if (config.lease_node) {
+  if (config.cluster_node) {
     LOCUS_CHECK(!config.cluster.empty() && !config.data.empty());
     LOCUS_CHECK(!IsBeyond(config.raft.listen) || config.raft.tls);
   }

@@ -9,7 +9,7 @@
 #include "src/base/check.h"
 #include "src/sequence_type/group_window.h"
 #include "src/sequence_type/number_form.h"
-#include "src/sequence_type/rule_change.h"
+#include "src/sequence_type/type_change.h"
 #include "src/sequence_type/type_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -29,14 +29,14 @@ struct locus_sequence {
 namespace {
 
 // Counted by its name, a counter of a type would begin at 1 beside the type's own.
-absl::Status CheckHasNoRule(const char* engine_uri, const locus::SequencerUriOptions& of,
+absl::Status CheckHasNoType(const char* engine_uri, const locus::SequencerUriOptions& of,
                             const std::string& counter) {
   const auto types = locus::OpenSequenceTypeStore(engine_uri, {.password = of.password});
   if (absl::IsNotFound(types.status())) return absl::OkStatus();  // a store without rules
   LOCUS_RETURN_IF_ERROR(types.status());
   LOCUS_ASSIGN_OR_RETURN(const std::string type, locus::internal::TypeThatCounts(**types, counter));
   if (type.empty()) return absl::OkStatus();
-  return locus::internal::CountedByItsRule(counter, type,
+  return locus::internal::CountedByItsType(counter, type,
                                            "open it with locus_numbers_open (Numbers)");
 }
 
@@ -57,7 +57,7 @@ locus_code locus_sequence_open(const char* engine_uri, const char* key,
     of.sequencer.at_max =
         set.wrap == 0 ? SequencerOptions::AtMax::kError : SequencerOptions::AtMax::kWrap;
     LOCUS_RETURN_IF_ERROR(locus::internal::CheckCounterName("key", of.sequencer.key_prefix + key));
-    LOCUS_RETURN_IF_ERROR(CheckHasNoRule(engine_uri, of, of.sequencer.key_prefix + key));
+    LOCUS_RETURN_IF_ERROR(CheckHasNoType(engine_uri, of, of.sequencer.key_prefix + key));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> engine, locus::OpenSequencer(engine_uri, of));
     SegmentSequence::Options segments;
     segments.horizon = MsOr(set.horizon_ms, segments.horizon);

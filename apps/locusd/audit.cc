@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Audit>> Audit::Open(const Config& config) {
   sink.spill_directory = config.data + "/audit";
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<AuditSink> opened,
                          AuditSink::Open(std::move(writer), sink));
-  lease_audit::LeaseAuditOptions of_leases;
+  cluster_audit::ClusterAuditOptions of_leases;
   of_leases.cluster = config.cluster;
   of_leases.renewals = config.audit->renewals;
   return std::unique_ptr<Audit>(new Audit(std::move(opened), std::move(of_leases)));

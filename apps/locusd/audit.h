@@ -11,7 +11,7 @@
 #include "apps/locusd/console/console_api.h"
 #include "apps/locusd/log.h"
 #include "locus/audit.h"
-#include "src/lease_audit/lease_audit.h"
+#include "src/cluster_audit/cluster_audit.h"
 
 namespace locus::locusd {
 
@@ -26,7 +26,7 @@ class Audit {
   // What Open finds wrong without the spill directory.
   static absl::Status Check(const Config& config) { return OpenWriter(config).status(); }
 
-  lease_audit::LeaseAudit& leases() { return leases_; }
+  cluster_audit::ClusterAudit& leases() { return leases_; }
   AuditSink& sink() { return *sink_; }
   // Of a publication that was answered; `place` keeps the table.
   void Record(const ConsolePublication& by, const std::string& place);
@@ -38,11 +38,11 @@ class Audit {
 
  private:
   static absl::StatusOr<std::unique_ptr<AuditWriter>> OpenWriter(const Config& config);
-  Audit(std::unique_ptr<AuditSink> sink, lease_audit::LeaseAuditOptions options)
+  Audit(std::unique_ptr<AuditSink> sink, cluster_audit::ClusterAuditOptions options)
       : sink_(std::move(sink)), leases_(*sink_, std::move(options)) {}
 
   std::unique_ptr<AuditSink> sink_;
-  lease_audit::LeaseAudit leases_;
+  cluster_audit::ClusterAudit leases_;
   // As it was told last.
   AuditSinkStats told_;
   bool fails_ = false;

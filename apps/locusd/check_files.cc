@@ -49,7 +49,7 @@ void AddFiles(const Config& config, Faults& faults) {
   }
   if (config.api.tls) {
     tls("api.certificate", {"", config.api.tls->certificate, config.api.tls->key});
-    if (config.lease_node && config.api.forward > 0) {
+    if (config.cluster_node && config.api.forward > 0) {
       tls("api.forward_authority", {config.api.forward_authority, "", ""});
     }
   }

@@ -35,10 +35,10 @@ ConsoleParts ConsolePartsOf(const Running& running, const Config& config) {
 ConsoleOptions ConsoleOptionsOf(const Running& running, const Config& config) {
   ConsoleOptions options;
   options.roles.clear();
-  if (running.is_lease_node) options.roles.emplace_back("lease-node");
+  if (running.is_cluster_node) options.roles.emplace_back("cluster-node");
   if (running.is_id_service) options.roles.emplace_back("id-service");
   if (running.is_sequence_node) options.roles.emplace_back("sequence-node");
-  options.leases_elsewhere = running.is_lease_node;
+  options.leases_elsewhere = running.is_cluster_node;
   options.strict_elsewhere = running.is_sequence_node;
   options.events.most_streams = config.console.streams;
   return options;

@@ -11,13 +11,13 @@
 #include "absl/time/clock.h"
 #include "apps/locusd/audit.h"
 #include "apps/locusd/check_files.h"
+#include "apps/locusd/cluster_role.h"
 #include "apps/locusd/console_role.h"
 #include "apps/locusd/data_directory.h"
 #include "apps/locusd/front/front.h"
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/ids/id_service.h"
 #include "apps/locusd/ids/running.h"
-#include "apps/locusd/lease_role.h"
 #include "apps/locusd/strict/strict_service.h"
 #include "locus/audit_hooks.h"
 #include "locus/version.h"
@@ -75,18 +75,18 @@ class Daemon::Rep {
       raft_certificate_ends_ = absl::ToUnixSeconds(tls->not_after());
     }
     MakeFront(std::move(access));
-    if (config_.lease_node) {
-      const LeaseRole::Door door = {[this](const http::ServerRequest& request, Scopes any_of) {
-                                      return front_->Decide(request, any_of);
-                                    },
-                                    front_->rate()};
-      LOCUS_ASSIGN_OR_RETURN(leases_, LeaseRole::Open(config_, start, door, log_, on_end_));
+    if (config_.cluster_node) {
+      const ClusterRole::Door door = {[this](const http::ServerRequest& request, Scopes any_of) {
+                                        return front_->Decide(request, any_of);
+                                      },
+                                      front_->rate()};
+      LOCUS_ASSIGN_OR_RETURN(leases_, ClusterRole::Open(config_, start, door, log_, on_end_));
       front_->Add(*leases_);
     }
     LOCUS_RETURN_IF_ERROR(OpenAudit());
     if (config_.id_service) {
       IdServiceOptions options;
-      options.clusters_later = config_.lease_node;
+      options.clusters_later = config_.cluster_node;
       options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
       LOCUS_ASSIGN_OR_RETURN(ids_, IdService::Start(*config_.ids, std::move(options)));
       front_->Add(ids_->api());
@@ -182,7 +182,7 @@ class Daemon::Rep {
  private:
   static std::string RolesText(const Config& config) {
     std::vector<std::string> roles;
-    if (config.lease_node) roles.emplace_back("lease-node");
+    if (config.cluster_node) roles.emplace_back("cluster-node");
     if (config.id_service) roles.emplace_back("id-service");
     if (config.sequence_node) roles.emplace_back("sequence-node");
     return absl::StrJoin(roles, ",");
@@ -200,7 +200,7 @@ class Daemon::Rep {
   absl::Status OpenStrict() {
     StrictServiceOptions options;
     options.tls = config_.api.tls.has_value();
-    options.opens_later = config_.lease_node && IsCluster(config_.strict->place);
+    options.opens_later = config_.cluster_node && IsCluster(config_.strict->place);
     options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
     if (audit() != nullptr) {
       const StrictSettings& strict = *config_.strict;
@@ -216,7 +216,7 @@ class Daemon::Rep {
   Running MakeRunning() {
     Running running;
     running.is_id_service = ids_ != nullptr;
-    running.is_lease_node = leases_ != nullptr;
+    running.is_cluster_node = leases_ != nullptr;
     running.is_sequence_node = strict_ != nullptr;
     if (leases_ != nullptr) running.node = &leases_->node();
     if (config_.ids && config_.ids->snowflake) running.lease_space = config_.ids->snowflake->space;
@@ -375,7 +375,7 @@ class Daemon::Rep {
   const std::function<void()> on_end_;
   std::unique_ptr<http::TlsContext> tls_;  // of the start
   std::optional<Front> front_;
-  std::unique_ptr<LeaseRole> leases_;      // nullptr: not this role
+  std::unique_ptr<ClusterRole> leases_;    // nullptr: not this role
   std::unique_ptr<IdService> ids_;         // likewise
   std::unique_ptr<Audit> audit_;           // where there is no leases_
   std::unique_ptr<StrictService> strict_;  // nullptr: not this role

@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "apps/locusd/cluster_role.h"
 #include "apps/locusd/config/config.h"
-#include "apps/locusd/lease_role.h"
 #include "apps/locusd/log.h"
 
 namespace locus::locusd {
@@ -20,7 +20,7 @@ namespace locus::locusd {
 // server. Thread safety: none; `on_end` is called by threads of its own.
 class Daemon {
  public:
-  using Start = LeaseRole::Start;
+  using Start = ClusterRole::Start;
 
   // `on_end` is called once the node works no more: it failed, or was removed from the cluster. It
   // must not wait. `log` outlives the daemon. Errors: those of LogStore, TcpTransport, TlsContext,

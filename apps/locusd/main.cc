@@ -206,9 +206,9 @@ Exit ExitFor(const absl::Status& status) {
 
 Exit Begin(const Config& config, Log& log) {
   const absl::Status status =
-      config.lease_node ? LeaseRole::Begin(config, log)
-                        : absl::InvalidArgumentError(
-                              "roles have no \"lease-node\", and only these have a cluster");
+      config.cluster_node ? ClusterRole::Begin(config, log)
+                          : absl::InvalidArgumentError(
+                                "roles have no \"cluster-node\", and only these have a cluster");
   if (status.ok()) return kDone;
   log.Error("cannot begin", {{"why", status.ToString()}});
   return ExitFor(status);
@@ -315,7 +315,7 @@ Exit Init(const Line& line) {
     return std::find(line.roles.begin(), line.roles.end(), role) != line.roles.end();
   };
   const std::string text =
-      ConfigTemplate({has("lease-node"), has("id-service"), has("sequence-node")});
+      ConfigTemplate({has("cluster-node"), has("id-service"), has("sequence-node")});
   if (line.output.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return std::fflush(stdout) == 0 ? kDone : kFailed;
@@ -370,8 +370,8 @@ int Main(int argc, char** argv) {
   auto* init = app.add_subcommand(
       "init", "Write a commented configuration with every key and its default, and end");
   init->add_option("--role", line.roles,
-                   "lease-node, id-service or sequence-node; several: give it as often")
-      ->check(CLI::IsMember({"lease-node", "id-service", "sequence-node"}))
+                   "cluster-node, id-service or sequence-node; several: give it as often")
+      ->check(CLI::IsMember({"cluster-node", "id-service", "sequence-node"}))
       ->capture_default_str();
   init->add_option("--output", line.output, "Where to write it; stdout")->type_name("FILE");
   init->excludes(config);

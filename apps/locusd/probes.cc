@@ -5,7 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "src/base/check.h"
-#include "src/lease_api/pages.h"
+#include "src/cluster_api/pages.h"
 
 namespace locus::locusd {
 namespace {
@@ -15,7 +15,7 @@ constexpr absl::Duration kTellRefusalsEvery = absl::Minutes(1);
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Probes>> Probes::Start(const HealthSettings& settings,
-                                                      lease_node::LeaseNode& node, Log& log) {
+                                                      cluster_node::ClusterNode& node, Log& log) {
   std::unique_ptr<Probes> probes(new Probes(log));
   LOCUS_ASSIGN_OR_RETURN(probes->tls_, http::TlsContext::Load({settings.authority, "", ""}));
   holder_probe::HolderProbeOptions options = settings.probe;
@@ -34,14 +34,15 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Start(const HealthSettings& sett
 std::string Probes::Metrics() const {
   const holder_probe::HolderProbe::Stats stats = probe_->stats();
   std::string text;
-  lease_api::AddMetric(text, "health_probes_total", "counter", "Probes answered or given up.",
-                       stats.probes);
-  lease_api::AddMetric(text, "health_failures_total", "counter", "Probes that failed.",
-                       stats.failures);
-  lease_api::AddMetric(text, "health_targets", "gauge",
-                       "Holders that are probed; 0 where this node does not lead.", stats.targets);
-  lease_api::AddMetric(text, "health_refused", "gauge",
-                       "Holders whose health URL may not be probed.", stats.refused);
+  cluster_api::AddMetric(text, "health_probes_total", "counter", "Probes answered or given up.",
+                         stats.probes);
+  cluster_api::AddMetric(text, "health_failures_total", "counter", "Probes that failed.",
+                         stats.failures);
+  cluster_api::AddMetric(text, "health_targets", "gauge",
+                         "Holders that are probed; 0 where this node does not lead.",
+                         stats.targets);
+  cluster_api::AddMetric(text, "health_refused", "gauge",
+                         "Holders whose health URL may not be probed.", stats.refused);
   return text;
 }
 

@@ -9,9 +9,9 @@
 #include "absl/time/time.h"
 #include "apps/locusd/config/config.h"
 #include "apps/locusd/log.h"
+#include "src/cluster_node/cluster_node.h"
 #include "src/holder_probe/holder_probe.h"
 #include "src/http/tls_context.h"
-#include "src/lease_node/lease_node.h"
 
 namespace locus::locusd {
 
@@ -20,7 +20,7 @@ class Probes {
  public:
   // `node` and `log` outlive it. Errors of HolderProbe::Start, and of the authority's file.
   static absl::StatusOr<std::unique_ptr<Probes>> Start(const HealthSettings& settings,
-                                                       lease_node::LeaseNode& node, Log& log);
+                                                       cluster_node::ClusterNode& node, Log& log);
 
   // For GET /metrics.
   std::string Metrics() const;

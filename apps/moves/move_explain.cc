@@ -76,7 +76,7 @@ Explanation ExplanationOf(Phase phase) {
 
 }  // namespace
 
-std::string ExplainText(const Move& move, const mariadb::MoveView& view) {
+std::string ExplainText(const Move& move, const mysql::MoveView& view) {
   const internal::Standing now = view.standing();
   const Explanation text = ExplanationOf(now.phase);
   std::string out =

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/toml/toml_section.h"
-#include "routing/engine/mariadb/shard_endpoint.h"
+#include "routing/engine/mysql/shard_endpoint.h"
 #include "src/base/check.h"
 #include "src/base/private_file.h"
 #include "src/base/text.h"
@@ -37,15 +37,15 @@ absl::StatusOr<GuardedTable::Key> ReadKey(const std::string& text) {
   return absl::InvalidArgumentError("\"order_id\", \"order_id_bytes\" or \"gene_and_cohort\"");
 }
 
-absl::StatusOr<MariadbOptions::Tls> ReadTls(const std::string& text) {
-  for (MariadbOptions::Tls tls : {MariadbOptions::Tls::kBeyondLoopback,
-                                  MariadbOptions::Tls::kAlways, MariadbOptions::Tls::kNever}) {
+absl::StatusOr<MysqlOptions::Tls> ReadTls(const std::string& text) {
+  for (MysqlOptions::Tls tls : {MysqlOptions::Tls::kBeyondLoopback, MysqlOptions::Tls::kAlways,
+                                MysqlOptions::Tls::kNever}) {
     if (text == ToString(tls)) return tls;
   }
   return absl::InvalidArgumentError("\"beyond_loopback\", \"always\" or \"never\"");
 }
 
-absl::StatusOr<MariadbOptions::Host> ReadHost(const std::string& text) {
+absl::StatusOr<MysqlOptions::Host> ReadHost(const std::string& text) {
   if (text.find_first_of("/?") == std::string::npos) {
     auto endpoint = ShardEndpoint::Parse(absl::StrCat("mysql://", text, "/x"));
     if (endpoint.ok()) return endpoint->host;
@@ -92,14 +92,14 @@ void ReadMoved(TomlSection section, std::vector<MovedTable>& tables) {
 void ReadAccounts(TomlSection accounts, MoveFile& file) {
   accounts.Texts("administrators", &file.administrators, ReadNotEmpty);
   TomlSection mover = accounts.Section("mover", TomlSection::kRequired);
-  MariadbOptions& options = file.mover;
+  MysqlOptions& options = file.mover;
   mover.Text("user", &options.user, ReadNotEmpty, TomlSection::kRequired);
   mover.Text("password_file", &file.password_file, ReadNotEmpty, TomlSection::kRequired);
   mover.Text("tls", &options.tls, ReadTls);
   mover.Text("tls_ca", &options.tls_ca_file, ReadNotEmpty);
   // The other options are right, so what the check refuses is the one just read.
   auto check = [&options] {
-    MariadbOptions checked;
+    MysqlOptions checked;
     checked.hosts = {{"localhost"}};
     checked.user = checked.database = "x";
     checked.connect_timeout = options.connect_timeout;
@@ -156,7 +156,7 @@ absl::StatusOr<MoveShard> ShardOf(const MoveFile& file, const Shard& shard) {
   MoveShard result{shard.id, shard.name, file.mover};
   result.server.hosts = {endpoint->host};
   result.server.database = endpoint->database;
-  if (endpoint->tls) result.server.tls = MariadbOptions::Tls::kAlways;
+  if (endpoint->tls) result.server.tls = MysqlOptions::Tls::kAlways;
   if (!endpoint->tls_ca_file.empty()) result.server.tls_ca_file = endpoint->tls_ca_file;
   auto places = file.shards.find(shard.name);
   if (places != file.shards.end() && !places->second.hosts.empty()) {
@@ -296,11 +296,11 @@ absl::StatusOr<std::vector<Move>> MovesOf(const MoveFile& file, const RoutingTab
   return moves;
 }
 
-std::vector<MariadbOptions> CandidatesOf(const MoveFile& file, const MoveShard& shard) {
-  std::vector<MariadbOptions> candidates;
+std::vector<MysqlOptions> CandidatesOf(const MoveFile& file, const MoveShard& shard) {
+  std::vector<MysqlOptions> candidates;
   auto places = file.shards.find(shard.name);
   if (places == file.shards.end()) return candidates;
-  for (const MariadbOptions::Host& host : places->second.candidates) {
+  for (const MysqlOptions::Host& host : places->second.candidates) {
     candidates.push_back(shard.server);
     candidates.back().hosts = {host};
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "locus/engine/mariadb.h"
+#include "locus/engine/mysql.h"
 #include "locus/migration/move.h"
 #include "locus/migration/moved_table.h"
 #include "locus/routing/routing_table.h"
@@ -35,12 +35,12 @@ struct MoveFile {
 
   // How the mover logs in, on every shard: user, TLS and timeouts. Hosts and database are those of
   // the shards.
-  MariadbOptions mover;
+  MysqlOptions mover;
   std::string password_file;  // permissions 0600, the password in its first line
 
   struct ShardPlaces {
-    std::vector<MariadbOptions::Host> hosts;       // empty: that of the endpoint
-    std::vector<MariadbOptions::Host> candidates;  // replicas that a failover may promote
+    std::vector<MysqlOptions::Host> hosts;       // empty: that of the endpoint
+    std::vector<MysqlOptions::Host> candidates;  // replicas that a failover may promote
   };
   std::map<std::string, ShardPlaces> shards;  // by the name in the routing table
 
@@ -68,7 +68,7 @@ std::string MoveNameOf(const MoveFile& file, const MoveLeg& leg);
 absl::StatusOr<std::vector<MoveShard>> ShardsOf(const MoveFile& file, const RoutingTable& table);
 
 // The failover candidates of a shard of such a move; the account is the shard's.
-std::vector<MariadbOptions> CandidatesOf(const MoveFile& file, const MoveShard& shard);
+std::vector<MysqlOptions> CandidatesOf(const MoveFile& file, const MoveShard& shard);
 
 // The text of a file for the moves of the table, with every option and its default, unit and
 // consequence. What only the operator knows is made up: tables, accounts, the password's file.

@@ -17,7 +17,7 @@ using internal::Phase;
 using internal::TableSight;
 using internal::ToAbsl;
 using internal::WithThousands;
-using mariadb::MoveView;
+using mysql::MoveView;
 using nlohmann::json;
 using nlohmann::ordered_json;
 

@@ -139,7 +139,7 @@ std::string NewMoveFile(const std::string& name, const std::string& table_place,
       TomlText(table_place),
       "\n# Which of the table's moves are this file's, as SOURCE>TARGET; without it, all that no "
       "other\n# file has begun.\n# moves = [\"1>2\"]\n");
-  const MariadbOptions mover;
+  const MysqlOptions mover;
   absl::StrAppend(&text, absl::StrReplaceAll(
                              kAccounts, {{"$tls", ToAbsl(ToString(mover.tls))},
                                          {"$connect", absl::FormatDuration(mover.connect_timeout)},

@@ -6,7 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "migration/engine/mariadb/run/move_control.h"
+#include "migration/engine/mysql/run/move_control.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 // What the shards of a table remember of moves of which they are the source.
 struct Remembered {
-  std::vector<mariadb::MoveRecord> records;
+  std::vector<mysql::MoveRecord> records;
   std::string unheard;  // of shards that did not answer, and of records that cannot be read
 };
 
@@ -27,7 +27,7 @@ absl::StatusOr<Remembered> Remember(const MoveFile& file, const RoutingTable& ta
   Remembered remembered;
   for (const MoveShard& shard : shards) {
     std::vector<std::string> unread;
-    auto records = mariadb::MovesRemembered(shard.server, unread);
+    auto records = mysql::MovesRemembered(shard.server, unread);
     // A shard that does not answer may remember none: what needs it says so.
     if (!records.ok()) {
       absl::StrAppend(&remembered.unheard, "; ", records.status().message());
@@ -35,7 +35,7 @@ absl::StatusOr<Remembered> Remember(const MoveFile& file, const RoutingTable& ta
     }
     // One that was spoiled, or that a newer version wrote, leaves the others to their files.
     for (const std::string& why : unread) absl::StrAppend(&remembered.unheard, "; ", why);
-    for (mariadb::MoveRecord& record : *records) {
+    for (mysql::MoveRecord& record : *records) {
       // Two shards in one place would be two sources of one record.
       if (record.leg.source == shard.id) remembered.records.push_back(std::move(record));
     }
@@ -47,7 +47,7 @@ bool SamePair(const MoveLeg& a, const MoveLeg& b) {
   return a.source == b.source && a.target == b.target;
 }
 
-bool IsOver(const mariadb::MoveRecord& record) {
+bool IsOver(const mysql::MoveRecord& record) {
   return record.phase == internal::Phase::kDone || record.phase == internal::Phase::kAborted;
 }
 
@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<MoveLeg>> LegsOf(const MoveFile& file, const RoutingT
   std::vector<MoveLeg> own, ended;
   std::vector<FencedRange> begun;
   std::vector<std::string> others;
-  for (const mariadb::MoveRecord& record : remembered.records) {
+  for (const mysql::MoveRecord& record : remembered.records) {
     const bool is_own = record.name == MoveNameOf(file, record.leg) && file.Names(record.leg);
     if (is_own) (IsOver(record) ? ended : own).push_back(record.leg);
     if (IsOver(record)) continue;

@@ -17,17 +17,17 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mariadb/apply/change_applier.h"
-#include "migration/engine/mariadb/apply/row_copier.h"
-#include "migration/engine/mariadb/stream/change_batch.h"
+#include "migration/engine/mysql/apply/change_applier.h"
+#include "migration/engine/mysql/apply/row_copier.h"
+#include "migration/engine/mysql/stream/change_batch.h"
 #include "migration/fence/guard_sql.h"
 
 namespace {
 
 using locus::FencedRange;
-using locus::MariadbOptions;
 using locus::MovedTable;
-using locus::mariadb::ChangeApplier;
+using locus::MysqlOptions;
+using locus::mysql::ChangeApplier;
 using locus::stream::GtidPosition;
 using Steady = std::chrono::steady_clock;
 
@@ -53,8 +53,8 @@ MovedTable Orders() {
   return table;
 }
 
-MariadbOptions ServerAt(const char* port) {
-  MariadbOptions server;
+MysqlOptions ServerAt(const char* port) {
+  MysqlOptions server;
   server.hosts = {{"127.0.0.1", static_cast<uint16_t>(std::atoi(port))}};
   server.user = "root";
   server.database = "locus_bench";
@@ -95,7 +95,7 @@ void SetUp(const char* port) {
 std::unique_ptr<ChangeApplier> OpenApplier(const char* port, const std::string& move,
                                            const GtidPosition& start,
                                            const std::vector<FencedRange>& ranges = kAll) {
-  locus::mariadb::ApplierOptions options;
+  locus::mysql::ApplierOptions options;
   options.server = ServerAt(port);
   options.tables = {Orders()};
   options.move = move;
@@ -123,7 +123,7 @@ void Print(const char* what, uint64_t rows, Steady::time_point begun) {
 void Stream(const char* source, const char* port, const char* position) {
   const GtidPosition start = Must(GtidPosition::Parse(position));
   auto applier = OpenApplier(port, absl::StrCat("stream ", position), start);
-  locus::mariadb::BinlogReaderOptions options;
+  locus::mysql::BinlogReaderOptions options;
   options.server = ServerAt(source);
   options.stream.position = start;
   options.stream.wanted = [&](std::string_view database, std::string_view table) {
@@ -131,10 +131,10 @@ void Stream(const char* source, const char* port, const char* position) {
   };
   options.stop_at_end = true;
   const auto begun = Steady::now();
-  auto reader = Must(locus::mariadb::BinlogReader::Open(options));
+  auto reader = Must(locus::mysql::BinlogReader::Open(options));
   uint64_t transactions = 0;
   while (true) {
-    auto batch = Must(locus::mariadb::ReadBatch(*reader, Steady::now() + std::chrono::minutes(1)));
+    auto batch = Must(locus::mysql::ReadBatch(*reader, Steady::now() + std::chrono::minutes(1)));
     Must(applier->Apply(batch.transactions));
     transactions += batch.transactions.size();
     if (batch.ended) break;
@@ -144,12 +144,12 @@ void Stream(const char* source, const char* port, const char* position) {
 
 void Copy(const char* source, const char* port, const std::vector<FencedRange>& ranges) {
   auto applier = OpenApplier(port, "copy", {}, ranges);
-  locus::mariadb::CopierOptions options;
+  locus::mysql::CopierOptions options;
   options.source = ServerAt(source);
   options.table = Orders();
   options.ranges = ranges;
   const auto begun = Steady::now();
-  auto copier = Must(locus::mariadb::RowCopier::Open(options, *applier));
+  auto copier = Must(locus::mysql::RowCopier::Open(options, *applier));
   while (Must(copier->CopyChunk())) continue;
   Print("copy", copier->rows(), begun);
 }

@@ -64,13 +64,13 @@ class Measured {
   const double seconds_;
 };
 
-void MeasureLeases(SegmentStore& store, Measured& measured) {
+void MeasureAllocations(SegmentStore& store, Measured& measured) {
   auto lease = [&](uint16_t first, uint16_t sections) {
-    std::vector<LeaseRequest> requests;
+    std::vector<SegmentRequest> requests;
     for (uint16_t i = 0; i < sections; ++i) {
       requests.push_back({static_cast<uint16_t>(first + i), 64, 0});
     }
-    return store.Lease(SpaceName(), SpaceOptions(), requests, absl::Now()).status();
+    return store.Allocate(SpaceName(), SpaceOptions(), requests, absl::Now()).status();
   };
   absl::Status first = lease(0, 256);
   if (!first.ok()) Give(first);
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
   auto sequencer = OpenSequencer(argv[2]);
   if (!sequencer.ok()) Give(sequencer.status());
   Measured measured(argv[1], std::atof(argv[3]));
-  MeasureLeases(**store, measured);
+  MeasureAllocations(**store, measured);
   MeasureNumbers(**sequencer, measured);
   return 0;
 }

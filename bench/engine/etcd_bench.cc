@@ -70,10 +70,10 @@ std::unique_ptr<locus::EtcdSequencer> OpenSequencer(absl::Duration ttl = absl::Z
   return *std::move(sequencer);
 }
 
-absl::Status LeaseSections(locus::SegmentStore& store, int first, int count) {
-  std::vector<locus::LeaseRequest> requests;
+absl::Status AllocateSections(locus::SegmentStore& store, int first, int count) {
+  std::vector<locus::SegmentRequest> requests;
   for (int i = 0; i < count; ++i) requests.push_back({static_cast<uint16_t>(first + i), 64, 0});
-  return store.Lease(locus::SpaceName(), locus::SpaceOptions(), requests, absl::Now()).status();
+  return store.Allocate(locus::SpaceName(), locus::SpaceOptions(), requests, absl::Now()).status();
 }
 
 }  // namespace
@@ -91,12 +91,13 @@ int main(int argc, char** argv) {
   auto store = OpenStore();
   absl::Status created = store->Create(locus::SpaceName(), locus::SpaceOptions(), absl::Now());
   if (!created.ok()) Fail("create", created);
-  Measure("Lease of one section", seconds, 1, [&](int) { return LeaseSections(*store, 0, 1); });
-  Measure("Lease of 256 sections", seconds, 1, [&](int) { return LeaseSections(*store, 0, 256); });
+  Measure("Lease of one section", seconds, 1, [&](int) { return AllocateSections(*store, 0, 1); });
+  Measure("Lease of 256 sections", seconds, 1,
+          [&](int) { return AllocateSections(*store, 0, 256); });
   std::vector<std::unique_ptr<locus::EtcdSegmentStore>> stores;
   for (int i = 0; i < 8; ++i) stores.push_back(OpenStore());
   Measure("Lease, 8 stores, each other sections", seconds, 8,
-          [&](int t) { return LeaseSections(*stores[static_cast<size_t>(t)], t * 8, 1); });
+          [&](int t) { return AllocateSections(*stores[static_cast<size_t>(t)], t * 8, 1); });
 
   auto one = OpenSequencer();
   Measure("Next", seconds, 1, [&](int) { return one->Next("a").status(); });

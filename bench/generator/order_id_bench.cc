@@ -39,7 +39,8 @@ OrderIdGenerator* NewGenerator(std::function<void(const GeneratorEvent&)> on_eve
   options.space_options->max_lead = uint64_t{1} << 36;
   options.on_event = std::move(on_event);
   auto made = OrderIdGenerator::Create(std::make_shared<MemorySegmentStore>(), options);
-  // Otherwise the first run, by which the number of iterations is chosen, is one of first leases.
+  // Otherwise the first run, by which the number of iterations is chosen, is one of first
+  // allocations.
   static_cast<void>((*made)->Warm(absl::Seconds(10)));
   return made->release();
 }

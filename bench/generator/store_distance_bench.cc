@@ -14,15 +14,15 @@
 namespace locus {
 namespace {
 
-// A memory store whose leases take this long.
+// A memory store whose allocations take this long.
 class DistantStore : public MemorySegmentStore {
  public:
   explicit DistantStore(std::chrono::milliseconds distance) : distance_(distance) {}
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override {
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time caller_now) override {
     std::this_thread::sleep_for(distance_);
-    return MemorySegmentStore::Lease(space, options, requests, caller_now);
+    return MemorySegmentStore::Allocate(space, options, requests, caller_now);
   }
 
  private:
@@ -104,7 +104,7 @@ void OrderIdStoreDistance(benchmark::State& state) {
   state.counters["p99_ns"] = histogram.Quantile(0.99);
   state.counters["p99.99_ns"] = histogram.Quantile(0.9999);
   state.counters["waits"] = static_cast<double>(waits);
-  state.counters["leases"] = static_cast<double>((*generator)->Stats().leases);
+  state.counters["allocations"] = static_cast<double>((*generator)->Stats().allocations);
 }
 BENCHMARK(OrderIdStoreDistance)->Arg(0)->Arg(5)->Unit(benchmark::kMillisecond)->MinTime(3);
 

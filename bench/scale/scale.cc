@@ -16,14 +16,14 @@
 #include "absl/strings/str_format.h"
 #include "locus/engine/memory.h"
 #include "locus/order_id_generator.h"
-#include "locus/routing/engine/mariadb.h"
+#include "locus/routing/engine/mysql.h"
 #include "locus/routing/routing_table.h"
 #include "locus/snowflake_layout.h"
 #include "locus/strict_store.h"
 #include "locus/testing/manual_clock.h"
 #include "locus/testing/manual_executor.h"
-#include "src/lease_machine/codec.h"
-#include "src/lease_machine/machine.h"
+#include "src/cluster_machine/codec.h"
+#include "src/cluster_machine/machine.h"
 #include "src/raft/codec.h"
 #include "src/raft/node/shell.h"
 #include "src/raft/types.h"
@@ -75,13 +75,13 @@ class CountingStore : public SegmentStore {
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override {
     return store_.ReadOptions(space);
   }
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time now) override {
-    absl::StatusOr<LeaseReply> reply = store_.Lease(space, options, requests, now);
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time now) override {
+    absl::StatusOr<SegmentReply> reply = store_.Allocate(space, options, requests, now);
     if (!reply.ok()) return reply;
     ++calls;
-    for (const LeaseGrant& grant : reply->grants) {
+    for (const SegmentGrant& grant : reply->grants) {
       ++leases;
       sequences += static_cast<double>(grant.segment.length);
     }
@@ -163,7 +163,7 @@ size_t BytesOfAppend(const std::string* command) {
 }
 
 LeaseLoad LoadOfLeases(const Size& size) {
-  namespace machine = lease_machine;
+  namespace machine = cluster_machine;
   const WorkerLeaseTerm term;
   machine::Machine state;
   const absl::Time now = absl::FromUnixSeconds(1767225600);
@@ -256,7 +256,7 @@ void PrintLoads(const std::vector<StoreLoad>& loads) {
   Row("routing table",
       [](const Size& size) { return Bytes(static_cast<double>(BytesOfTable(size.shards))); });
   Row("MariaDB as its place: reads of the epoch a second", [](const Size& size) {
-    return Number(size.instances / absl::ToDoubleSeconds(MariadbTableOptions().poll_every));
+    return Number(size.instances / absl::ToDoubleSeconds(MysqlTableOptions().poll_every));
   });
   Row("a new table: bytes sent", [](const Size& size) {
     return Bytes(static_cast<double>(BytesOfTable(size.shards)) * size.instances);
@@ -309,7 +309,7 @@ void PrintLimits(const StoreLoad& store) {
       {"rows of strict sections renewed a second in one MariaDB, 256 at once", StrictRenewals(size),
        kMariadbRows},
       {"leases held of one cluster of locusd", size.instances,
-       static_cast<double>(lease_machine::kMostHeld)},
+       static_cast<double>(cluster_machine::kMostHeld)},
       {"renewals a second of one cluster of locusd", leases.renewals, kLeaseRenewals},
       {"inserts a second that a move follows", size.orders / size.shards, kAppliedInserts},
       {"shards of a routing table", static_cast<double>(size.shards),

@@ -17,12 +17,12 @@
 #include <string_view>
 #include <vector>
 
-#include "migration/engine/mariadb/stream/binlog_reader.h"
+#include "migration/engine/mysql/stream/binlog_reader.h"
 
 namespace {
 
-using locus::mariadb::BinlogReader;
-using locus::mariadb::BinlogReaderOptions;
+using locus::mysql::BinlogReader;
+using locus::mysql::BinlogReaderOptions;
 using locus::stream::Change;
 using locus::stream::ChangeKind;
 using locus::stream::ChangeTransaction;

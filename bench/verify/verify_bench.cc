@@ -19,13 +19,13 @@
 #include <thread>
 #include <vector>
 
-#include "migration/engine/mariadb/verify/row_verifier.h"
+#include "migration/engine/mysql/verify/row_verifier.h"
 
 namespace {
 
-using locus::MariadbOptions;
-using locus::mariadb::RowVerifier;
-using locus::mariadb::VerifierOptions;
+using locus::MysqlOptions;
+using locus::mysql::RowVerifier;
+using locus::mysql::VerifierOptions;
 using Steady = std::chrono::steady_clock;
 
 [[noreturn]] void Fail(const absl::Status& status) {
@@ -33,8 +33,8 @@ using Steady = std::chrono::steady_clock;
   std::exit(1);
 }
 
-MariadbOptions OptionsOf(const char* port) {
-  MariadbOptions options;
+MysqlOptions OptionsOf(const char* port) {
+  MysqlOptions options;
   options.hosts = {{"127.0.0.1", static_cast<uint16_t>(std::atoi(port))}};
   options.user = "root";
   options.database = "locus_bench";
@@ -54,7 +54,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-locus::mariadb::VerifierCounts Verify(const MariadbOptions& source, const MariadbOptions& target) {
+locus::mysql::VerifierCounts Verify(const MysqlOptions& source, const MysqlOptions& target) {
   VerifierOptions options;
   options.source = source;
   options.target = target;
@@ -71,13 +71,13 @@ locus::mariadb::VerifierCounts Verify(const MariadbOptions& source, const Mariad
   return (*verifier)->counts();
 }
 
-void AskBoth(const MariadbOptions& source, const MariadbOptions& target, const char* statement) {
-  auto ask = [&](const MariadbOptions& options) {
+void AskBoth(const MysqlOptions& source, const MysqlOptions& target, const char* statement) {
+  auto ask = [&](const MysqlOptions& options) {
     std::string place;
-    auto handle = locus::mariadb::LogInToAny(options, "", place);
+    auto handle = locus::mysql::LogInToAny(options, "", place);
     if (!handle.ok()) Fail(handle.status());
-    const locus::mariadb::Shape shape = locus::mariadb::OneRow(2);
-    auto answer = locus::mariadb::Ask(
+    const locus::mysql::Shape shape = locus::mysql::OneRow(2);
+    auto answer = locus::mysql::Ask(
         handle->get(), place, {statement, {&shape, 1}, Steady::now() + std::chrono::minutes(5)});
     if (!answer.results.ok()) Fail(answer.results.status());
   };
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: verify_bench SOURCE_PORT TARGET_PORT [ROUNDS]\n");
     return 2;
   }
-  const MariadbOptions source = OptionsOf(argv[1]), target = OptionsOf(argv[2]);
+  const MysqlOptions source = OptionsOf(argv[1]), target = OptionsOf(argv[2]);
   const int rounds = std::max(argc > 3 ? std::atoi(argv[3]) : 5, 1);
   auto counts = Verify(source, target);
   std::vector<double> verify, crc32, checksum;

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   locus::OrderIdGenerator::Options options;
   options.create_space = true;
   options.on_event = [](const locus::GeneratorEvent& event) {
-    if (event.kind == locus::GeneratorEvent::Kind::kLeased) return;
+    if (event.kind == locus::GeneratorEvent::Kind::kAllocated) return;
     std::cerr << "generator: " << ToString(event.kind) << " in " << event.sections << " sections "
               << event.status.message() << "\n";
   };

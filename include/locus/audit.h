@@ -44,9 +44,9 @@ struct AuditRecord {
     kSectionLost,      // its lease ended, or the store forgot it
     // Of rules of sequences: `token` is the version, `detail` names the type and says how it
     // counts, or what changed.
-    kRuleCreated,
-    kRuleAltered,
-    kRuleDropped,
+    kTypeCreated,
+    kTypeAltered,
+    kTypeDropped,
     // A routing table was published: `place` keeps it, `token` is its epoch, `holder` the name of
     // the client's token, or of the command's user and host, `detail` the client's address and its
     // request's ID, the reason, and what changed.
@@ -74,7 +74,7 @@ struct AuditRecord {
 };
 // "granted", "renewed", "expired", "released", "lost", "refused", "members", "segment", "gap",
 // "created", "unhealthy", "healthy", "loss_noticed", "deleted", "section_taken",
-// "section_released", "section_lost", "rule_created", "rule_altered", "rule_dropped",
+// "section_released", "section_lost", "type_created", "type_altered", "type_dropped",
 // "table_published".
 std::string_view ToString(AuditRecord::Kind kind);
 std::optional<AuditRecord::Kind> ParseAuditKind(std::string_view text);

@@ -58,7 +58,7 @@ std::function<void(const WorkerLeaseEvent&)> AuditWorkerLease(
 
 // For SequenceTypeStore::set_on_event: records each rule that is created, altered or dropped, with
 // its version as the token. A cluster of locusd records the changes of its rules itself.
-std::function<void(const SequenceTypeEvent&)> AuditRules(
+std::function<void(const SequenceTypeEvent&)> AuditSequenceTypes(
     AuditSink& sink, AuditContext context, std::function<void(const SequenceTypeEvent&)> next = {});
 
 // For StrictSequencerOptions::on_event: records each section that is taken, released or lost, and

@@ -31,13 +31,13 @@ struct NumberGeneratorStats {
   uint64_t numbers = 0;        // drawn, those included whose fields were refused
   uint64_t rolled = 0;         // how often a later group began
   uint64_t clock_behind = 0;   // numbers drawn while the clock was before the group in use
-  uint64_t rule_version = 0;   // of the rule in use; 0: the type was dropped
-  uint64_t rule_reads = 0;     // failed ones included
-  uint64_t rule_failures = 0;  // reads after which the rule in use stayed, as the store failed
+  uint64_t type_version = 0;   // of the rule in use; 0: the type was dropped
+  uint64_t type_reads = 0;     // failed ones included
+  uint64_t type_failures = 0;  // reads after which the rule in use stayed, as the store failed
   // Of groups that are over and of rules that changed: numbers that were taken and not handed out.
   uint64_t leftovers_returned = 0;
   uint64_t leftovers_dropped = 0;  // also those behind which others took numbers
-  absl::Status last_rule_error;
+  absl::Status last_type_error;
   SegmentSequenceStats sequence;  // of the group in use
 };
 
@@ -56,7 +56,7 @@ struct NumberBlock {
 };
 
 // A generator began to count by another rule, or stopped.
-struct NumberRuleEvent {
+struct TypeSwitchEvent {
   SequenceType before;
   std::optional<SequenceType> after;  // nullopt: the type was dropped
 };
@@ -99,7 +99,7 @@ class NumberGenerator {
     // As SegmentSequence::Options; of all groups. May be empty.
     std::function<void(const SegmentSequenceEvent&)> on_event = {};
     // Called in the background once a rule is in use. It must not call the generator. May be empty.
-    std::function<void(const NumberRuleEvent&)> on_rule = {};
+    std::function<void(const TypeSwitchEvent&)> on_type = {};
   };
 
   // Opens the counters of a type in the store where the rule is: as OpenSequencer does. Called by

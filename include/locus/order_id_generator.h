@@ -36,26 +36,26 @@ namespace locus {
 // An event of a generator, for logs and alarms.
 struct GeneratorEvent {
   enum class Kind {
-    kLeased,       // segments arrived; `ranges` lists them
+    kAllocated,    // segments arrived; `ranges` lists them
     kStoreFailed,  // a call to the store failed; `status` says why
     kFirstUse,     // a call needed a section that had no segment yet
     kStarved,      // a call found no sequence left in a section in use
-    kLossNoticed,  // the store had lost leases and raised its base
-    kLeadUsedUp,   // a section's leases are as far ahead of the floor as max_lead allows
+    kLossNoticed,  // the store had lost allocations and raised its base
+    kLeadUsedUp,   // a section's allocations are as far ahead of the floor as max_lead allows
   };
-  // Sequences that a section leased.
+  // Sequences that a section allocated.
   struct Range {
     uint16_t section = 0;
     Segment segment;
   };
-  Kind kind = Kind::kLeased;
+  Kind kind = Kind::kAllocated;
   absl::Status status = {};        // OK unless kStoreFailed
   uint32_t sections = 0;           // how many sections the event is about
-  std::vector<Range> ranges = {};  // of kLeased, otherwise empty
+  std::vector<Range> ranges = {};  // of kAllocated, otherwise empty
   std::string store = {};          // its name in a set; empty if there is one store
 };
 
-// "leased", "store_failed", "first_use", "starved", "loss_noticed", "lead_used_up".
+// "allocated", "store_failed", "first_use", "starved", "loss_noticed", "lead_used_up".
 std::string_view ToString(GeneratorEvent::Kind kind);
 template <typename Sink>
 void AbslStringify(Sink& sink, GeneratorEvent::Kind kind) {
@@ -67,7 +67,7 @@ struct StoreStats {
   std::string name;  // in a set; empty if there is one store
   uint32_t first_section = 0;
   uint32_t last_section = 0;
-  uint64_t leases = 0;
+  uint64_t allocations = 0;
   uint64_t store_calls = 0;
   uint64_t store_failures = 0;
   uint64_t losses = 0;
@@ -79,11 +79,11 @@ struct StoreStats {
   // time adds, floor_rate a second; nothing while the floor is below base, which it is for up to 19
   // minutes once the space was created or the store noticed a loss.
   double headroom = 1;
-  // How far the store's clock was ahead of this process's at the last lease (negative: behind), to
-  // within half the duration of that call.
+  // How far the store's clock was ahead of this process's at the last allocation (negative:
+  // behind), to within half the duration of that call.
   absl::Duration clock_offset;
   // The durations of the calls, failed ones included.
-  LatencyHistogram lease_latency;
+  LatencyHistogram store_latency;
   // How long the call under way has waited for its answer; 0 without one.
   absl::Duration stalled;
   absl::Status last_error;  // OK: the last call succeeded
@@ -94,24 +94,24 @@ struct GeneratorStats {
   // Order IDs handed out, computed from the cursors so that TryNext counts nothing. A call under
   // way while its section's segment is replaced may be missed.
   uint64_t ids = 0;
-  uint64_t leases = 0;          // segments granted
-  uint64_t store_calls = 0;     // calls that leased them, failed ones included
+  uint64_t allocations = 0;     // segments granted
+  uint64_t store_calls = 0;     // calls that allocated them, failed ones included
   uint64_t store_failures = 0;  // calls that failed
   uint64_t waits = 0;           // calls with a deadline that had to wait
   uint64_t first_uses = 0;      // sections that a caller found without their first segment
   uint64_t starved = 0;         // times that a section in use ran out of sequences
-  uint64_t losses = 0;          // losses of the store that this generator's leases noticed
+  uint64_t losses = 0;          // losses of the store that this generator's allocations noticed
   uint64_t dropped = 0;         // segments given up: too old, or overtaken by a later one
   // How long the generator goes on without the store at the present rates: the time until the first
   // section runs out. InfiniteDuration while no section is in use.
   absl::Duration autonomy = absl::InfiniteDuration();
-  // The largest lead over the floor that a lease of this generator has reached.
+  // The largest lead over the floor that an allocation of this generator has reached.
   absl::Duration lead;
   // The largest that the space's options allow: what lacks to it is left for bursts.
   absl::Duration most_lead;
   // The offset that is furthest from 0 among the stores.
   absl::Duration clock_offset;
-  LatencyHistogram lease_latency;
+  LatencyHistogram store_latency;
   absl::Status last_store_error;  // OK: the last call to every store succeeded
   // The stats of each store, in the order of the set. The figures above combine them.
   std::vector<StoreStats> stores;
@@ -157,13 +157,13 @@ class OrderIdGenerator {
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(
       std::shared_ptr<SegmentStore> store);
   // INVALID_ARGUMENT: bad options. Otherwise the errors of SegmentStore::ReadOptions and Create.
-  // Leases nothing yet.
+  // Allocates nothing yet.
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(
       std::shared_ptr<SegmentStore> store, Options options);
   // From several stores, each for its own sections: a store that is down or stalls does not stop
   // the others. All must be part of this layout of the set (SegmentStoreSet), with the same
   // options. Options::create_space establishes the layout if nothing is in use in the stores. A
-  // store that does not answer (UNAVAILABLE) is checked before its first lease, provided that
+  // store that does not answer (UNAVAILABLE) is checked before its first allocation, provided that
   // another answers.
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(SegmentStoreSet stores);
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(SegmentStoreSet stores,
@@ -175,7 +175,7 @@ class OrderIdGenerator {
 
   // The next ID of the buyer's vnode, without waiting. Errors have no message and allocate nothing:
   // UNAVAILABLE: no sequence is available yet; loading has begun, so retry or use Next. The first
-  // call in a section always returns this, unless Warm leased for it.
+  // call in a section always returns this, unless Warm allocated for it.
   // OUT_OF_RANGE: the vnode's 47 bits (with Options::wide 56 bits) are used up.
   // FAILED_PRECONDITION: this is a forked child, or the section's store refuses until somebody
   // repairs the cause (see Stats()).
@@ -230,10 +230,11 @@ class OrderIdGenerator {
   absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids,
                                    Timeout timeout);
 
-  // Leases a segment for every section that has none, so that the first callers need not wait.
+  // Allocates a segment for every section that has none, so that the first callers need not wait.
   // Makes one call to each store for up to 1,024 of its sections. Call it before traffic arrives.
   // It costs up to 64 sequences per section, also in sections that stay unused. Returns the error
-  // that Next would return for the first section without a segment; segments that were leased stay.
+  // that Next would return for the first section without a segment; segments that were allocated
+  // stay.
   absl::Status Warm(Deadline deadline);
   // Only for the sections of these buyers.
   absl::Status Warm(Deadline deadline, std::span<const BuyerKey> buyers);

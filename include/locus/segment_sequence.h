@@ -64,7 +64,7 @@ struct SegmentSequenceStats {
   uint64_t store_failures = 0;     // calls that failed
   uint64_t waits = 0;              // calls with a deadline that had to wait
   uint64_t starved = 0;            // how often the loader found a caller without a number
-  LatencyHistogram lease_latency;  // of the calls that took numbers, failed ones included
+  LatencyHistogram store_latency;  // of the calls that took numbers, failed ones included
   // An upper bound of the numbers that were taken and never handed out, because a thread was
   // suspended inside a call while 256 segments were used up, or the ttl was over. Excludes what
   // Close could not return.

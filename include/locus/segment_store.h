@@ -27,61 +27,61 @@ struct Segment {
 };
 
 // The options of a space, fixed when it is created. The store keeps them and compares them with
-// those of every lease.
+// those of every allocation.
 struct SpaceOptions {
-  // How many adjacent vnodes lease segments together: a power of two, 1..65536. Larger: fewer
-  // leases, but a busy vnode makes the segments of all its neighbours longer.
+  // How many adjacent vnodes allocate segments together: a power of two, 1..65536. Larger: fewer
+  // allocations, but a busy vnode makes the segments of all its neighbours longer.
   uint32_t section_size = 256;
   // The floor is the sequence that time alone has reached: (now - floor_epoch) * floor_rate, with
   // fractional seconds. At 16,384 a second, 47 bits last 272 years.
   absl::Time floor_epoch = absl::FromUnixSeconds(1672531200);  // 2023-01-01T00:00:00Z
   uint64_t floor_rate = 16384;                                 // sequences a second, 1..2^20
-  // How many sequences a section's leases may be ahead of the floor, which is its largest burst. A
-  // multiple of 4,096.
+  // How many sequences a section's allocations may be ahead of the floor, which is its largest
+  // burst. A multiple of 4,096.
   uint64_t max_lead = uint64_t{1} << 24;
 
   friend bool operator==(const SpaceOptions&, const SpaceOptions&) = default;
 };
 
-struct LeaseRequest {
+struct SegmentRequest {
   uint16_t section = 0;
   uint64_t length = 64;  // 64 times a power of two
   // The highest end of all segments granted to this process in this section; 0: none yet.
   uint64_t seen = 0;
 };
 
-struct LeaseGrant {
+struct SegmentGrant {
   // May be shorter than requested. Length 0: no segment fits below max_lead now.
   Segment segment;
   // Without a segment: the time until one of length 64 fits. InfiniteDuration: the sequences are
   // used up.
   absl::Duration wait;
-  // How far the section's leases are ahead of the floor: the time until the floor is there.
+  // How far the section's allocations are ahead of the floor: the time until the floor is there.
   absl::Duration lead;
   // How much further they could be ahead, base and max_lead considered: 0 to max_lead, in the time
   // that the floor takes for it.
   absl::Duration room;
 };
 
-struct LeaseReply {
-  std::vector<LeaseGrant> grants;  // one for each request, in their order
-  absl::Time granted_at;           // the store's time
-  bool loss_noticed = false;       // this call found that the store lost leases, and raised base
+struct SegmentReply {
+  std::vector<SegmentGrant> grants;  // one for each request, in their order
+  absl::Time granted_at;             // the store's time
+  bool loss_noticed = false;  // this call found that the store lost allocations, and raised base
 };
 
 // The state of one space in a store.
 struct SpaceView {
   struct Section {
     uint16_t section = 0;
-    uint64_t head = 0;  // the first sequence never leased
+    uint64_t head = 0;  // the first sequence never allocated
     absl::Duration lead;
     absl::Time granted_at;
   };
   SpaceOptions options;
-  uint64_t base = 0;              // no lease after the last loss starts below it
+  uint64_t base = 0;              // no allocation after the last loss starts below it
   uint64_t losses = 0;            // how often a loss raised base, creation included
   absl::Time now;                 // the store's time
-  std::vector<Section> sections;  // those that have leased, in order
+  std::vector<Section> sections;  // those that have allocated, in order
 };
 
 // How far Raise may raise base. The sequences below base are lost for good: with a base above
@@ -104,27 +104,27 @@ struct BaseRaise {
   uint64_t after = 0;
 };
 
-// A durable place from which sections lease segments. The rules (docs/architecture.md):
+// A durable place from which sections allocate segments. The rules (docs/architecture.md):
 //
 //   top   = max(floor(now), base) + max_lead
 //   first = max(head, seen, floor(now), base), rounded up to 64
 //   end   = first + length, where length falls until end fits below top
 //
-// A loss means that the store may have forgotten leases: the space was created, the store's
+// A loss means that the store may have forgotten allocations: the space was created, the store's
 // identity differs from the recorded one, `seen` is above what the store knows, or DeclareRestored
-// was called. Each loss raises base, so that no lease granted after a loss was noticed overlaps a
-// lease granted before that loss. docs/operations.md lists what this does not cover.
+// was called. Each loss raises base, so that no allocation granted after a loss was noticed
+// overlaps a allocation granted before that loss. docs/operations.md lists what this does not
+// cover.
 //
 // `caller_now` is the wall time of the calling process. If it differs from the store's by more than
-// 60 s, nothing is leased, created or raised (FAILED_PRECONDITION), since one wrong clock would use
-// up sequences for good.
+// 60 s, nothing is allocated, created or raised (FAILED_PRECONDITION), since one wrong clock would
+// use up sequences for good.
 //
-// Errors of every method: UNAVAILABLE: the store did not answer, or is busy; a lease may have been
-// granted nevertheless. FAILED_PRECONDITION: the store refuses until somebody repairs the cause (a
-// wrong clock, a read-only store, another schema version). DATA_LOSS: the stored state contradicts
-// itself.
-// Thread safety: all methods may be called from any thread. They block, up to a bound that the
-// engine states.
+// Errors of every method: UNAVAILABLE: the store did not answer, or is busy; an allocation may have
+// been granted nevertheless. FAILED_PRECONDITION: the store refuses until somebody repairs the
+// cause (a wrong clock, a read-only store, another schema version). DATA_LOSS: the stored state
+// contradicts itself. Thread safety: all methods may be called from any thread. They block, up to a
+// bound that the engine states.
 class SegmentStore {
  public:
   virtual ~SegmentStore() = default;
@@ -135,21 +135,21 @@ class SegmentStore {
                               absl::Time caller_now) = 0;
   // Reads the options that the space was created with. NOT_FOUND: there is no such space.
   virtual absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) = 0;
-  // Leases a segment for each request, all in one atomic step: every request gets its grant, or the
-  // call fails. The requests name different sections. `options` are those that the caller read when
-  // it began to use the space. FAILED_PRECONDITION: the space has other options now, because it was
-  // lost and created again. INVALID_ARGUMENT: a bad section or length. Cost: one round trip or
-  // transaction for any number of sections.
-  virtual absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                           std::span<const LeaseRequest> requests,
-                                           absl::Time caller_now) = 0;
+  // Allocates a segment for each request, all in one atomic step: every request gets its grant, or
+  // the call fails. The requests name different sections. `options` are those that the caller read
+  // when it began to use the space. FAILED_PRECONDITION: the space has other options now, because
+  // it was lost and created again. INVALID_ARGUMENT: a bad section or length. Cost: one round trip
+  // or transaction for any number of sections.
+  virtual absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                                std::span<const SegmentRequest> requests,
+                                                absl::Time caller_now) = 0;
   // The state of the space. NOT_FOUND: there is no such space.
   virtual absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) = 0;
   // Records a loss. Call it after an older state of the store was restored.
   virtual absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) = 0;
-  // Sets base to max(base, to), so that new leases lie above IDs that already exist. Generators go
-  // on with the segments they hold: restart them, or wait two horizons. INVALID_ARGUMENT: `to` is
-  // above 2^56 - 1, or further above the floor than `reach` allows.
+  // Sets base to max(base, to), so that new allocations lie above IDs that already exist.
+  // Generators go on with the segments they hold: restart them, or wait two horizons.
+  // INVALID_ARGUMENT: `to` is above 2^56 - 1, or further above the floor than `reach` allows.
   virtual absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,
                                           absl::Time caller_now) = 0;
 };

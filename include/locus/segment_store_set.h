@@ -19,22 +19,24 @@
 
 namespace locus {
 
-// Several stores that lease for one space, each for a range of its sections. A store that is down
-// or slow stops its own sections only.
+// Several stores that allocate for one space, each for a range of its sections. A store that is
+// down or slow stops its own sections only.
 //
-// Order IDs would repeat if two processes disagreed on which store leases for a section. A set
+// Order IDs would repeat if two processes disagreed on which store allocates for a section. A set
 // therefore is a *layout* with a number from 1, and each store records its part of the layout in
 // two spaces:
 //
-//   SPACE-setN   from which the store leases in layout N (from SPACE itself where it is used alone)
-//   SPACE-mapN   which leases nothing. Its options are a hash of the ranges and names of layout N,
+//   SPACE-setN   from which the store allocates in layout N (from SPACE itself where it is used
+//   alone) SPACE-mapN   which allocates nothing. Its options are a hash of the ranges and names of
+//   layout N,
 //                and of this store's place among them; an engine refuses to create it with others.
 //                It is raised to 2^56 - 1 once all stores have theirs
 //
 // A layout is used only when every store has both spaces and all earlier layouts have been ended in
 // all its stores. The use of a store alone counts as an earlier layout. Ending a layout raises its
-// spaces to 2^56 - 1, where nothing can be leased: a process that still uses it gets OUT_OF_RANGE
-// once its segments are used up, and repeats no ID. Space names of these two forms belong to sets.
+// spaces to 2^56 - 1, where nothing can be allocated: a process that still uses it gets
+// OUT_OF_RANGE once its segments are used up, and repeats no ID. Space names of these two forms
+// belong to sets.
 //
 // Two mistakes go unnoticed: leaving out a store that was in use, both as a member and in
 // `retired`; and two layouts of the same number that give one name to two stores. See
@@ -62,8 +64,9 @@ class SegmentStoreSet {
   //
   // kEndEarlier ends every earlier layout in these stores and in the `retired` ones, which are the
   // stores of earlier layouts that are not part of this one. Generators on an earlier layout go on
-  // until their segments are used up. The new layout starts above all their leases. kNothingInUse:
-  // FAILED_PRECONDITION if a space of an earlier layout has leased and was not ended.
+  // until their segments are used up. The new layout starts above all their allocations.
+  // kNothingInUse: FAILED_PRECONDITION if a space of an earlier layout has allocated and was not
+  // ended.
   //
   // INVALID_ARGUMENT: bad options, or the last member's last section is not the last of the space.
   // FAILED_PRECONDITION: a store is part of another layout of this number, or a later layout has

@@ -66,7 +66,7 @@ class SequenceTypeStore {
  public:
   virtual ~SequenceTypeStore() = default;
 
-  // `hook` is called after each change that this handle made, by its thread; AuditRules
+  // `hook` is called after each change that this handle made, by its thread; AuditSequenceTypes
   // (locus/audit_hooks.h) makes one. A change whose answer was lost is not told. To be set before
   // the handle is shared.
   void set_on_event(std::function<void(const SequenceTypeEvent&)> hook) {

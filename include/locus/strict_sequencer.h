@@ -152,7 +152,7 @@ class StrictSequencer {
 
   // Whether the section of `uid` is this process's and its deadline has passed: there are no
   // numbers of it until the store answers again. False where it is somebody else's.
-  bool LeaseHasEnded(uint64_t uid) const;
+  bool OwnershipHasEnded(uint64_t uid) const;
   // Those for which this process answers, ascending.
   std::vector<uint32_t> Owned() const;
   // Reads the owners of all sections; ABORTED messages name them from then on.

@@ -2,7 +2,7 @@
 // Stats of engines, of fenced transactions and of strict sequences.
 #include "locus/engine/etcd.h"
 #include "locus/engine/locusd.h"
-#include "locus/engine/mariadb.h"
+#include "locus/engine/mysql.h"
 #include "locus/engine/strict_client.h"
 #include "locus/engine/zookeeper.h"
 #include "locus/routing/engine/http.h"
@@ -31,7 +31,7 @@ void PrometheusText::Add(const StrictSequencerStats& stats, const Labels& labels
         labels);
   Gauge("locus_strict_table_version", "Of the table of owners.",
         static_cast<double>(stats.table_version), labels);
-  Seconds("locus_strict_lease_left_seconds", "Until the first deadline of an open section.",
+  Seconds("locus_strict_ownership_left_seconds", "Until the first deadline of an open section.",
           stats.left, labels);
 }
 
@@ -71,10 +71,10 @@ void PrometheusText::Add(const HttpTableStats& stats, const Labels& labels) {
   Counter("locus_http_table_documents_total", "Bodies read to their end.", stats.documents, labels);
 }
 
-void PrometheusText::Add(const MariadbStats& stats, const Labels& labels) {
-  Counter("locus_mariadb_connects_total", "Connections made.", stats.connects, labels);
-  Counter("locus_mariadb_failures_total", "Calls that failed.", stats.failures, labels);
-  Counter("locus_mariadb_conflicts_total", "Transactions that were retried.", stats.conflicts,
+void PrometheusText::Add(const MysqlStats& stats, const Labels& labels) {
+  Counter("locus_mysql_connects_total", "Connections made.", stats.connects, labels);
+  Counter("locus_mysql_failures_total", "Calls that failed.", stats.failures, labels);
+  Counter("locus_mysql_conflicts_total", "Transactions that were retried.", stats.conflicts,
           labels);
 }
 

@@ -127,12 +127,13 @@ void PrometheusText::Add(const GeneratorStats& stats, const Labels& labels) {
 }
 
 void PrometheusText::AddStore(const StoreStats& stats, const Labels& labels) {
-  Counter("locus_store_leases_total", "Segments leased from the store.", stats.leases, labels);
-  Counter("locus_store_calls_total", "Calls that leased segments, failed ones included.",
+  Counter("locus_segments_allocated_total", "Segments allocated from the store.", stats.allocations,
+          labels);
+  Counter("locus_store_calls_total", "Calls that allocated segments, failed ones included.",
           stats.store_calls, labels);
-  Counter("locus_store_call_failures_total", "Calls to lease segments that failed.",
+  Counter("locus_store_call_failures_total", "Calls to allocate segments that failed.",
           stats.store_failures, labels);
-  Counter("locus_store_losses_total", "Losses of leases that the store noticed.", stats.losses,
+  Counter("locus_store_losses_total", "Losses of allocations that the store noticed.", stats.losses,
           labels);
   Counter("locus_store_first_uses_total", "Sections that a caller found without a first segment.",
           stats.first_uses, labels);
@@ -153,8 +154,8 @@ void PrometheusText::AddStore(const StoreStats& stats, const Labels& labels) {
           stats.clock_offset, labels);
   Seconds("locus_store_call_stalled_seconds",
           "How long the present call has been waiting for the store.", stats.stalled, labels);
-  Histogram("locus_store_lease_duration_seconds", "How long calls that lease segments took.",
-            stats.lease_latency, labels);
+  Histogram("locus_store_allocation_duration_seconds", "How long calls that lease segments took.",
+            stats.store_latency, labels);
 }
 
 void PrometheusText::Add(const SnowflakeStats& stats, const Labels& labels) {
@@ -191,7 +192,7 @@ void PrometheusText::Add(const SegmentSequenceStats& stats, const Labels& labels
   Seconds("locus_sequence_autonomy_seconds", "How long the numbers at hand last.", stats.autonomy,
           labels);
   Histogram("locus_sequence_take_duration_seconds", "How long calls that take a segment took.",
-            stats.lease_latency, labels);
+            stats.store_latency, labels);
 }
 
 void PrometheusText::Add(const NumberGeneratorStats& stats, const Labels& labels) {
@@ -206,12 +207,12 @@ void PrometheusText::Add(const NumberGeneratorStats& stats, const Labels& labels
   Counter("locus_number_leftovers_dropped_total",
           "Numbers that became a gap when their group or rule ended.", stats.leftovers_dropped,
           labels);
-  Gauge("locus_number_rule_version", "Of the rule in use; 0: the type was dropped.",
-        static_cast<double>(stats.rule_version), labels);
-  Counter("locus_number_rule_reads_total", "Readings of the rule, failed ones included.",
-          stats.rule_reads, labels);
-  Counter("locus_number_rule_failures_total",
-          "Readings of the rule after which the one in use stayed.", stats.rule_failures, labels);
+  Gauge("locus_sequence_type_version", "Of the rule in use; 0: the type was dropped.",
+        static_cast<double>(stats.type_version), labels);
+  Counter("locus_sequence_type_reads_total", "Readings of the rule, failed ones included.",
+          stats.type_reads, labels);
+  Counter("locus_sequence_type_failures_total",
+          "Readings of the rule after which the one in use stayed.", stats.type_failures, labels);
   Add(stats.sequence, labels);
 }
 

@@ -18,9 +18,9 @@ namespace {
 
 absl::Status CheckBuilt(const StoreUri& uri) {
   switch (uri.engine) {
-#ifdef LOCUS_WITHOUT_MARIADB
+#ifdef LOCUS_WITHOUT_MYSQL
     case StoreUri::Engine::kMysql:
-      return Absent(uri.text, "LOCUS_MARIADB");
+      return Absent(uri.text, "LOCUS_MYSQL");
 #endif
 #ifdef LOCUS_WITHOUT_REDIS
     case StoreUri::Engine::kRedis:
@@ -52,37 +52,37 @@ absl::Status CheckHttpBuilt([[maybe_unused]] std::string_view url) {
 #endif
 }
 
-#ifdef LOCUS_WITHOUT_MARIADB
+#ifdef LOCUS_WITHOUT_MYSQL
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenMysqlStore(const StoreUri& uri, std::string_view,
                                                              bool) {
-  return Absent(uri.text, "LOCUS_MARIADB");
+  return Absent(uri.text, "LOCUS_MYSQL");
 }
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenMysqlWorkerLeases(const StoreUri& uri,
                                                                         std::string_view, bool) {
-  return Absent(uri.text, "LOCUS_MARIADB");
+  return Absent(uri.text, "LOCUS_MYSQL");
 }
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& uri, std::string_view,
                                                               const SequencerOptions&) {
-  return Absent(uri.text, "LOCUS_MARIADB");
+  return Absent(uri.text, "LOCUS_MYSQL");
 }
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const StoreUri& uri,
                                                                           std::string_view, bool) {
-  return Absent(uri.text, "LOCUS_MARIADB");
+  return Absent(uri.text, "LOCUS_MYSQL");
 }
 absl::StatusOr<std::shared_ptr<StrictStore>> OpenMysqlStrict(const StoreUri& uri, std::string_view,
                                                              bool) {
-  return Absent(uri.text, "LOCUS_MARIADB");
+  return Absent(uri.text, "LOCUS_MYSQL");
 }
 absl::StatusOr<std::unique_ptr<TableSource>> OpenMysqlSource(const StoreUri& uri,
                                                              std::string_view) {
-  return Absent(uri.text, "LOCUS_MARIADB");
+  return Absent(uri.text, "LOCUS_MYSQL");
 }
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenMysqlPublisher(const StoreUri& uri,
                                                                    std::string_view) {
-  return Absent(uri.text, "LOCUS_MARIADB");
+  return Absent(uri.text, "LOCUS_MYSQL");
 }
 absl::Status CreateMysqlTablePlace(const StoreUri& uri, std::string_view) {
-  return Absent(uri.text, "LOCUS_MARIADB");
+  return Absent(uri.text, "LOCUS_MYSQL");
 }
 #endif
 

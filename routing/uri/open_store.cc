@@ -291,9 +291,9 @@ absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTypedSequences(
   if (mark != nullptr) LOCUS_RETURN_IF_ERROR(mark->Check());
   auto open = [uri = std::string(uri), options,
                mark](const SequencerOptions& of) -> absl::StatusOr<std::shared_ptr<Sequencer>> {
-    SequencerUriOptions by_rule = options;
-    by_rule.sequencer = of;
-    return OpenChecked(uri, by_rule, mark);
+    SequencerUriOptions by_type = options;
+    by_type.sequencer = of;
+    return OpenChecked(uri, by_type, mark);
   };
   return std::make_unique<TypedSequences>(std::move(types), std::move(open));
 }

@@ -31,9 +31,9 @@ constexpr std::array<std::pair<AuditKind, std::string_view>, 21> kKinds = {{
     {AuditKind::kSectionTaken, "section_taken"},
     {AuditKind::kSectionReleased, "section_released"},
     {AuditKind::kSectionLost, "section_lost"},
-    {AuditKind::kRuleCreated, "rule_created"},
-    {AuditKind::kRuleAltered, "rule_altered"},
-    {AuditKind::kRuleDropped, "rule_dropped"},
+    {AuditKind::kTypeCreated, "type_created"},
+    {AuditKind::kTypeAltered, "type_altered"},
+    {AuditKind::kTypeDropped, "type_dropped"},
     {AuditKind::kTablePublished, "table_published"},
 }};
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/audit_hooks.h"
-#include "src/audit/rule_record.h"
+#include "src/audit/type_record.h"
 #include "src/base/mutex.h"
 #include "src/base/text.h"
 
@@ -146,12 +146,12 @@ std::function<void(const WorkerLeaseEvent&)> AuditWorkerLease(
   };
 }
 
-std::function<void(const SequenceTypeEvent&)> AuditRules(
+std::function<void(const SequenceTypeEvent&)> AuditSequenceTypes(
     AuditSink& sink, AuditContext context, std::function<void(const SequenceTypeEvent&)> next) {
   return [&sink, context = std::move(context),
           next = std::move(next)](const SequenceTypeEvent& event) {
-    AuditRecord record = RecordIn(context, AuditRecord::Kind::kRuleAltered);
-    internal::DescribeRule(event, record);
+    AuditRecord record = RecordIn(context, AuditRecord::Kind::kTypeAltered);
+    internal::DescribeType(event, record);
     sink.Record(std::move(record));
     if (next) next(event);
   };

@@ -16,7 +16,7 @@
 #include "src/base/byte_codec.h"
 
 // The counters of a Sequencer, as a function of the calls that were applied: a part of the machine
-// that the nodes of a cluster agree on (src/lease_machine). Time comes with each call and never
+// that the nodes of a cluster agree on (src/cluster_machine). Time comes with each call and never
 // falls.
 
 namespace locus::counter_machine {

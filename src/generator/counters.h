@@ -28,7 +28,7 @@ struct CounterTraits {
 
 // The sequences of all vnodes: a cursor a vnode, and a section its segment in use and up to kDepth
 // next ones. A sequence is handed out only if it lies in the segment in use at that moment, which
-// this process leased; cursors only rise; so no sequence is handed out twice.
+// this process allocated; cursors only rise; so no sequence is handed out twice.
 // Thread safety: all methods may be called from any thread.
 template <typename Traits = CounterTraits>
 class CountersOf {

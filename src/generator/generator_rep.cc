@@ -151,8 +151,8 @@ absl::Status OrderIdGenerator::Rep::Warm(std::span<const ShardGene> genes, Deadl
   return Explain(std::move(status), ShardGene::FromUint16(static_cast<uint16_t>(missing * vnodes)));
 }
 
-// Asks for all sections first, then wakes each chain once, so that one call to a store leases for
-// all of its sections.
+// Asks for all sections first, then wakes each chain once, so that one call to a store allocates
+// for all of its sections.
 absl::Status OrderIdGenerator::Rep::TryWarm(const std::vector<uint32_t>& sections,
                                             uint32_t& missing) {
   if (forked()) return absl::Status(absl::StatusCode::kFailedPrecondition, "");
@@ -160,7 +160,7 @@ absl::Status OrderIdGenerator::Rep::TryWarm(const std::vector<uint32_t>& section
   absl::StatusCode code = absl::StatusCode::kOk;
   for (uint32_t section : sections) {
     if (!counters_.Current(section).empty()) continue;
-    // A segment that is waiting needs no lease, whatever the store says now.
+    // A segment that is waiting needs no allocation, whatever the store says now.
     if (counters_.PeekNext(section)) {
       // Callers that found nothing while this one was moving on get no other signal.
       if (counters_.MoveOn(section, SegmentWord(), options_.clock->SinceBoot())) {
@@ -206,16 +206,16 @@ GeneratorStats OrderIdGenerator::Rep::Stats() const {
   std::optional<absl::Duration> lead;
   for (const auto& chain : chains_) {
     StoreStats of_store = chain->Stats();
-    stats.leases += of_store.leases;
+    stats.allocations += of_store.allocations;
     stats.store_calls += of_store.store_calls;
     stats.store_failures += of_store.store_failures;
     stats.losses += of_store.losses;
     stats.starved += of_store.starved;
     stats.first_uses += of_store.first_uses;
-    stats.lease_latency.Merge(of_store.lease_latency);
+    stats.store_latency.Merge(of_store.store_latency);
     stats.dropped += chain->dropped();
     stats.autonomy = std::min(stats.autonomy, of_store.autonomy);
-    if (of_store.leases > 0) lead = std::max(lead.value_or(of_store.lead), of_store.lead);
+    if (of_store.allocations > 0) lead = std::max(lead.value_or(of_store.lead), of_store.lead);
     if (absl::AbsDuration(of_store.clock_offset) > absl::AbsDuration(stats.clock_offset)) {
       stats.clock_offset = of_store.clock_offset;
     }
@@ -272,7 +272,7 @@ StoreChain& OrderIdGenerator::Rep::ChainOf(uint32_t section) const {
   return *chains_[i];
 }
 
-// So that one transaction leases for all sections that a batch needs.
+// So that one transaction allocates for all sections that a batch needs.
 template <typename Key>
 void OrderIdGenerator::Rep::AskForAll(std::span<const Key> keys) {
   std::set<StoreChain*> to_wake;

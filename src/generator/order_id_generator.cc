@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/generator/generator_rep.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus {
 
@@ -57,20 +57,20 @@ struct OpenedSet {
       }
       if (!found.ok()) return found.status();
       if (!agreed) agreed = *found;
-      LOCUS_RETURN_IF_ERROR(lease_rules::CheckSameOptions(stored, *found, *agreed));
+      LOCUS_RETURN_IF_ERROR(segment_rules::CheckSameOptions(stored, *found, *agreed));
     }
     if (silent.size() == set.members().size()) return why_silent;
     opened.space = *agreed;
-    if (set.members().back().last_section != lease_rules::SectionsOf(*agreed) - 1) {
+    if (set.members().back().last_section != segment_rules::SectionsOf(*agreed) - 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("the last section of the set is ", set.members().back().last_section,
-                       ", that of the space is ", lease_rules::SectionsOf(*agreed) - 1));
+                       ", that of the space is ", segment_rules::SectionsOf(*agreed) - 1));
     }
     for (size_t i : silent) opened.assignments[i].admitted = false;
     for (size_t i = 0; i < opened.assignments.size(); ++i) {
       opened.assignments[i].admit = [set, i, space, stored, expected = *agreed]() -> absl::Status {
         LOCUS_ASSIGN_OR_RETURN(SpaceOptions found, set.OpenMember(i, space));
-        return lease_rules::CheckSameOptions(stored, found, expected);
+        return segment_rules::CheckSameOptions(stored, found, expected);
       };
     }
     return opened;
@@ -88,8 +88,8 @@ OrderIdGenerator::~OrderIdGenerator() {
 
 std::string_view ToString(GeneratorEvent::Kind kind) {
   switch (kind) {
-    case GeneratorEvent::Kind::kLeased:
-      return "leased";
+    case GeneratorEvent::Kind::kAllocated:
+      return "allocated";
     case GeneratorEvent::Kind::kStoreFailed:
       return "store_failed";
     case GeneratorEvent::Kind::kFirstUse:
@@ -126,12 +126,12 @@ absl::StatusOr<std::unique_ptr<OrderIdGenerator>> OrderIdGenerator::Create(
   if (!space.ok()) return space.status();
   if (options.space_options) {
     LOCUS_RETURN_IF_ERROR(
-        lease_rules::CheckSameOptions(options.space, *space, *options.space_options));
+        segment_rules::CheckSameOptions(options.space, *space, *options.space_options));
   }
   std::vector<StoreChain::Assignment> assignments(1);
   assignments[0].store = std::move(store);
   assignments[0].space = options.space;
-  assignments[0].last_section = lease_rules::SectionsOf(*space) - 1;
+  assignments[0].last_section = segment_rules::SectionsOf(*space) - 1;
   return std::unique_ptr<OrderIdGenerator>(
       new OrderIdGenerator(new Rep(std::move(assignments), std::move(options), *space)));
 }

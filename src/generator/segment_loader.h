@@ -16,7 +16,7 @@
 
 namespace locus::internal {
 
-// Decides which sections lease how much when, and puts what they were granted where callers find
+// Decides which sections allocate how much when, and puts what they were granted where callers find
 // it. Does no I/O and reads no clock: (state, time) -> requests, (state, reply, time) -> state.
 // Times are since boot. One request a section is in flight at a time.
 // Thread safety: none; the counters it works on may be used by others meanwhile.
@@ -46,9 +46,9 @@ class SegmentLoaderOf {
         random_(seed) {}
 
   // What to ask the store for now; the answer goes to Granted or Failed.
-  std::vector<LeaseRequest> Collect(absl::Duration now) {
+  std::vector<SegmentRequest> Collect(absl::Duration now) {
     if (now >= next_tick_) Tick(now);
-    std::vector<LeaseRequest> requests;
+    std::vector<SegmentRequest> requests;
     more_to_collect_ = false;
     for (size_t seen = 0; seen < sections_.size(); ++seen) {
       uint32_t i = first_ + static_cast<uint32_t>((resume_at_ + seen) % sections_.size());
@@ -71,7 +71,7 @@ class SegmentLoaderOf {
     return requests;
   }
 
-  void Granted(std::span<const LeaseRequest> requests, const LeaseReply& reply,
+  void Granted(std::span<const SegmentRequest> requests, const SegmentReply& reply,
                absl::Duration now) {
     backoff_.Reset();
     retry_at_ = -absl::InfiniteDuration();
@@ -79,7 +79,7 @@ class SegmentLoaderOf {
     for (size_t i = 0; i < requests.size(); ++i) {
       Section& section = At(requests[i].section);
       section.in_flight = false;
-      const LeaseGrant& grant = reply.grants[i];
+      const SegmentGrant& grant = reply.grants[i];
       totals_.lead = std::max(totals_.lead, grant.lead);
       section.room = grant.room;
       section.room_grows_at =
@@ -112,8 +112,8 @@ class SegmentLoaderOf {
   }
 
   // The store did not answer, or refused; what it granted nevertheless is never used.
-  void Failed(std::span<const LeaseRequest> requests, absl::Duration now) {
-    for (const LeaseRequest& request : requests) At(request.section).in_flight = false;
+  void Failed(std::span<const SegmentRequest> requests, absl::Duration now) {
+    for (const SegmentRequest& request : requests) At(request.section).in_flight = false;
     retry_at_ = now + backoff_.Next(random_());
   }
 
@@ -157,7 +157,7 @@ class SegmentLoaderOf {
 
   struct Held {
     SegmentWord segment;
-    absl::Duration leased_at;
+    absl::Duration allocated_at;
   };
   struct Section {
     uint64_t seen = 0;         // the highest end granted
@@ -276,7 +276,7 @@ class SegmentLoaderOf {
   }
 
   bool IsOld(const Held& held, absl::Duration now) const {
-    return now - held.leased_at >= 2 * horizon_;
+    return now - held.allocated_at >= 2 * horizon_;
   }
 
   void ForgetUsedUp(uint32_t i) {

@@ -9,21 +9,21 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus::internal {
 namespace {
 
 // Engines may be the user's own, so a reply is checked before it can spoil the counters.
-absl::StatusOr<LeaseReply> Checked(std::span<const LeaseRequest> requests, LeaseReply reply) {
+absl::StatusOr<SegmentReply> Checked(std::span<const SegmentRequest> requests, SegmentReply reply) {
   bool good = reply.grants.size() == requests.size();
   for (size_t i = 0; good && i < requests.size(); ++i) {
     const Segment& segment = reply.grants[i].segment;
     good = segment.length == 0 ||
-           (segment.first % lease_rules::kUnit == 0 && segment.length % lease_rules::kUnit == 0 &&
-            std::has_single_bit(segment.length) && segment.first >= requests[i].seen &&
-            segment.first < lease_rules::kEndOfSequences &&
-            segment.length <= lease_rules::kEndOfSequences - segment.first);
+           (segment.first % segment_rules::kUnit == 0 &&
+            segment.length % segment_rules::kUnit == 0 && std::has_single_bit(segment.length) &&
+            segment.first >= requests[i].seen && segment.first < segment_rules::kEndOfSequences &&
+            segment.length <= segment_rules::kEndOfSequences - segment.first);
   }
   if (good) return reply;
   return absl::DataLossError(
@@ -56,7 +56,7 @@ absl::Status StoreChain::Explain(absl::StatusCode code) const {
   if (code == absl::StatusCode::kFailedPrecondition) return absl::Status(code, of);
   return absl::DeadlineExceededError(absl::StrCat(
       of, "space ", assigned_.space.str(), ": no sequence in time",
-      loader_.lead_used_up() ? "; a section's leases are max_lead ahead of the floor, which "
+      loader_.lead_used_up() ? "; a section's allocations are max_lead ahead of the floor, which "
                                "rises with time"
                              : ""));
 }
@@ -69,13 +69,13 @@ StoreStats StoreChain::Stats() const {
   absl::Duration now = options_.clock->SinceBoot();
   MutexLock lock(mutex_);
   const SegmentLoader::Totals& totals = loader_.totals();
-  stats.leases = totals.granted;
+  stats.allocations = totals.granted;
   stats.store_calls = store_calls_;
   stats.store_failures = store_failures_;
   stats.losses = totals.losses;
   stats.starved = totals.starved;
   stats.first_uses = totals.first_uses;
-  stats.lease_latency = lease_latency_;
+  stats.store_latency = store_latency_;
   stats.clock_offset = clock_offset_;
   stats.autonomy = loader_.Autonomy(now);
   if (totals.granted > 0) stats.lead = totals.lead;
@@ -93,7 +93,7 @@ uint64_t StoreChain::dropped() const {
 
 // One pass of the loader, on its thread.
 absl::Duration StoreChain::Load() {
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   uint64_t starved;
   uint64_t first_uses;
   bool moved_on;
@@ -118,7 +118,7 @@ absl::Duration StoreChain::Load() {
     Report({.kind = GeneratorEvent::Kind::kStarved, .sections = static_cast<uint32_t>(starved)});
   }
   if (!requests.empty()) {
-    absl::StatusOr<LeaseReply> reply = Lease(requests);
+    absl::StatusOr<SegmentReply> reply = Allocate(requests);
     if (reply.ok()) {
       Granted(requests, *reply);
     } else {
@@ -129,32 +129,32 @@ absl::Duration StoreChain::Load() {
   return std::max(absl::ZeroDuration(), loader_.NextDue() - options_.clock->SinceBoot());
 }
 
-absl::StatusOr<LeaseReply> StoreChain::Lease(std::span<const LeaseRequest> requests) {
+absl::StatusOr<SegmentReply> StoreChain::Allocate(std::span<const SegmentRequest> requests) {
   if (!admitted_) {
     LOCUS_RETURN_IF_ERROR(assigned_.admit());
     admitted_ = true;
   }
   absl::Duration began = options_.clock->SinceBoot();
   absl::Time sent_at = options_.clock->Now();
-  absl::StatusOr<LeaseReply> reply =
-      assigned_.store->Lease(assigned_.space, space_options_, requests, sent_at);
+  absl::StatusOr<SegmentReply> reply =
+      assigned_.store->Allocate(assigned_.space, space_options_, requests, sent_at);
   absl::Duration took = std::max(options_.clock->SinceBoot() - began, absl::ZeroDuration());
   if (absl::IsNotFound(reply.status())) admitted_ = !assigned_.admit;
   MutexLock lock(mutex_);
-  lease_latency_.Add(took);
+  store_latency_.Add(took);
   if (!reply.ok()) return reply;
   // The store read its clock at some moment of the call; half of it is the best guess.
   clock_offset_ = reply->granted_at - (sent_at + took / 2);
   return Checked(requests, *std::move(reply));
 }
 
-void StoreChain::Granted(std::span<const LeaseRequest> requests, const LeaseReply& reply) {
-  GeneratorEvent leased{.kind = GeneratorEvent::Kind::kLeased};
+void StoreChain::Granted(std::span<const SegmentRequest> requests, const SegmentReply& reply) {
+  GeneratorEvent allocated{.kind = GeneratorEvent::Kind::kAllocated};
   for (size_t i = 0; i < requests.size(); ++i) {
     if (reply.grants[i].segment.length == 0) continue;
-    ++leased.sections;
+    ++allocated.sections;
     if (options_.on_event) {
-      leased.ranges.push_back({requests[i].section, reply.grants[i].segment});
+      allocated.ranges.push_back({requests[i].section, reply.grants[i].segment});
     }
   }
   {
@@ -167,12 +167,12 @@ void StoreChain::Granted(std::span<const LeaseRequest> requests, const LeaseRepl
   }
   loaded_.Notify();
   if (reply.loss_noticed) Report({.kind = GeneratorEvent::Kind::kLossNoticed});
-  auto refused = static_cast<uint32_t>(requests.size()) - leased.sections;
-  if (leased.sections > 0) Report(std::move(leased));
+  auto refused = static_cast<uint32_t>(requests.size()) - allocated.sections;
+  if (allocated.sections > 0) Report(std::move(allocated));
   if (refused > 0) Report({.kind = GeneratorEvent::Kind::kLeadUsedUp, .sections = refused});
 }
 
-void StoreChain::Failed(std::span<const LeaseRequest> requests, const absl::Status& status) {
+void StoreChain::Failed(std::span<const SegmentRequest> requests, const absl::Status& status) {
   {
     MutexLock lock(mutex_);
     ++store_calls_;

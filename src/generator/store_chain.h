@@ -30,8 +30,8 @@ class StoreChain {
     std::string name;  // in a set
     uint32_t first_section = 0;
     uint32_t last_section = 0;
-    // Must return OK before the store is asked for a lease, if `admitted` is false or the store
-    // once did not know the space (the space may exist before it is complete). May be empty.
+    // Must return OK before the store is asked for an allocation, if `admitted` is false or the
+    // store once did not know the space (the space may exist before it is complete). May be empty.
     std::function<absl::Status()> admit;
     bool admitted = true;
   };
@@ -62,13 +62,13 @@ class StoreChain {
 
  private:
   absl::Duration Load();
-  absl::StatusOr<LeaseReply> Lease(std::span<const LeaseRequest> requests);
-  void Granted(std::span<const LeaseRequest> requests, const LeaseReply& reply);
-  void Failed(std::span<const LeaseRequest> requests, const absl::Status& status);
+  absl::StatusOr<SegmentReply> Allocate(std::span<const SegmentRequest> requests);
+  void Granted(std::span<const SegmentRequest> requests, const SegmentReply& reply);
+  void Failed(std::span<const SegmentRequest> requests, const absl::Status& status);
   void Report(GeneratorEvent event);
 
   Assignment assigned_;
-  const SpaceOptions space_options_;  // each lease names them: the space may be created again
+  const SpaceOptions space_options_;  // each allocation names them: the space may be created again
   const OrderIdGenerator::Options& options_;
   ResultSignal& loaded_;
   bool admitted_;                     // false: assigned_.admit comes first; of the loading thread
@@ -81,7 +81,7 @@ class StoreChain {
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Duration> call_began_ ABSL_GUARDED_BY(mutex_);  // since boot
   absl::Duration clock_offset_ ABSL_GUARDED_BY(mutex_);
-  LatencyHistogram lease_latency_ ABSL_GUARDED_BY(mutex_);
+  LatencyHistogram store_latency_ ABSL_GUARDED_BY(mutex_);
 
   std::unique_ptr<LoadDriver> driver_;  // last: its end waits for a Load under way
 };

@@ -21,13 +21,13 @@
 
 namespace locus::holder_probe {
 
+using cluster_machine::HeldLease;
+using cluster_node::ClusterNode;
 using http::FetchRequest;
 using http::HttpAnswer;
 using internal::CondVar;
 using internal::Mutex;
 using internal::MutexLock;
-using lease_machine::HeldLease;
-using lease_node::LeaseNode;
 
 namespace {
 
@@ -85,7 +85,7 @@ absl::Status HolderProbeOptions::Check() const {
 // Shared with the callbacks that are still to come.
 class HolderProbe::Rep : public std::enable_shared_from_this<Rep> {
  public:
-  Rep(LeaseNode& node, const HolderProbeOptions& options, std::vector<AddressBlock> allowed,
+  Rep(ClusterNode& node, const HolderProbeOptions& options, std::vector<AddressBlock> allowed,
       uint64_t seed)
       : node_(node),
         options_(options),
@@ -218,16 +218,17 @@ class HolderProbe::Rep : public std::enable_shared_from_this<Rep> {
   }
 
   void Tell(Opinion opinion) {
-    lease_machine::Verdict verdict;
+    cluster_machine::Verdict verdict;
     verdict.worker = opinion.lease.worker;
     verdict.token = opinion.lease.token;
     verdict.healthy = opinion.healthy;
-    constexpr size_t kMost = lease_machine::kMostWhyBytes;
+    constexpr size_t kMost = cluster_machine::kMostWhyBytes;
     verdict.why = internal::Printable(opinion.why, kMost).substr(0, kMost);
     const SpaceName space = opinion.lease.space;
-    node_.Submit({std::nullopt, space, verdict},
-                 [self = shared_from_this(), opinion = std::move(opinion)](
-                     const lease_machine::Answer& answer) { self->Told(opinion, answer.status); });
+    node_.Submit(
+        {std::nullopt, space, verdict},
+        [self = shared_from_this(), opinion = std::move(opinion)](
+            const cluster_machine::Answer& answer) { self->Told(opinion, answer.status); });
   }
 
   void Told(const Opinion& opinion, const absl::Status& status) {
@@ -241,7 +242,7 @@ class HolderProbe::Rep : public std::enable_shared_from_this<Rep> {
                          opinion.healthy, opinion.why});
   }
 
-  LeaseNode& node_;
+  ClusterNode& node_;
   const HolderProbeOptions options_;
   const std::vector<AddressBlock> allowed_;
   std::unique_ptr<http::Fetcher> fetcher_;
@@ -258,7 +259,7 @@ class HolderProbe::Rep : public std::enable_shared_from_this<Rep> {
 HolderProbe::HolderProbe(std::shared_ptr<Rep> rep) : rep_(std::move(rep)) {}
 HolderProbe::~HolderProbe() { rep_->Stop(); }
 
-absl::StatusOr<std::unique_ptr<HolderProbe>> HolderProbe::Start(LeaseNode& node,
+absl::StatusOr<std::unique_ptr<HolderProbe>> HolderProbe::Start(ClusterNode& node,
                                                                 const HolderProbeOptions& options) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   LOCUS_ASSIGN_OR_RETURN(std::vector<AddressBlock> allowed, BlocksOf(options.allowed));

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/space.h"
+#include "src/cluster_node/cluster_node.h"
 #include "src/http/tls_context.h"
-#include "src/lease_node/lease_node.h"
 
 namespace locus::holder_probe {
 
@@ -61,19 +61,19 @@ struct HolderProbeOptions {
 //
 // Healthy is 200 to 299. All else is a failure: another status, a redirection (which is not
 // followed), no complete head of an answer in time, one of more than 16 KiB. A body is not read. An
-// unhealthy holder is not renewed (lease_machine::Verdict), so its ID goes to somebody else once
+// unhealthy holder is not renewed (cluster_machine::Verdict), so its ID goes to somebody else once
 // the lease has ended, unless a probe succeeds before. A holder without the member, or with a URL
 // that is not allowed, is not probed: its renewals alone count.
 //
 // A new leader begins to count failures anew; what its predecessor told the cluster stays.
 //
-//   one HolderProbe for each node of a process, made after the LeaseNode and destroyed before it
+//   one HolderProbe for each node of a process, made after the ClusterNode and destroyed before it
 //
 // Thread safety: all methods may be called from any thread.
 class HolderProbe {
  public:
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: no thread.
-  static absl::StatusOr<std::unique_ptr<HolderProbe>> Start(lease_node::LeaseNode& node,
+  static absl::StatusOr<std::unique_ptr<HolderProbe>> Start(cluster_node::ClusterNode& node,
                                                             const HolderProbeOptions& options);
   ~HolderProbe();
   HolderProbe(const HolderProbe&) = delete;

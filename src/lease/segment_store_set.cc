@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -21,8 +21,8 @@ namespace {
 
 using Stores = std::vector<std::shared_ptr<SegmentStore>>;
 
-// No lease starts from here: what is left is shorter than a segment.
-constexpr uint64_t kEnded = lease_rules::kEndOfSequences - 1;
+// No allocation starts from here: what is left is shorter than a segment.
+constexpr uint64_t kEnded = segment_rules::kEndOfSequences - 1;
 
 // SPACE-setN or SPACE-mapN. Layout 0 is SPACE itself: a store that is used alone.
 absl::StatusOr<SpaceName> Named(const SpaceName& space, absl::string_view kind, uint32_t layout) {
@@ -30,7 +30,7 @@ absl::StatusOr<SpaceName> Named(const SpaceName& space, absl::string_view kind, 
   return SpaceName::Parse(absl::StrCat(space.str(), "-", kind, layout));
 }
 
-// A sequence above all that was, or can be, leased from a space.
+// A sequence above all that was, or can be, allocated from a space.
 uint64_t ReachOf(const SpaceView& view) {
   uint64_t reach = view.base >= kEnded ? 0 : view.base + view.options.max_lead;
   for (const SpaceView::Section& section : view.sections) reach = std::max(reach, section.head);
@@ -42,7 +42,7 @@ uint64_t ReachOf(const SpaceView& view) {
 class EarlierLayouts {
  public:
   // Finds the spaces, and creates those that are missing. FAILED_PRECONDITION: `may_be_used` is
-  // false, and one of them leased and was not ended.
+  // false, and one of them allocated and was not ended.
   static absl::StatusOr<EarlierLayouts> Find(const Stores& stores, const SpaceName& space,
                                              uint32_t layout, const SpaceOptions& options,
                                              absl::Time now, bool may_be_used) {
@@ -69,7 +69,7 @@ class EarlierLayouts {
     return found;
   }
 
-  // From here on nothing is leased from them, and reach() is above all that was.
+  // From here on nothing is allocated from them, and reach() is above all that was.
   absl::Status End(absl::Time now) {
     for (auto& [store, name] : spaces_)
       LOCUS_RETURN_IF_ERROR(store->Raise(name, kEnded, RaiseReach::kAnywhere, now).status());
@@ -171,7 +171,7 @@ absl::StatusOr<bool> SegmentStoreSet::AllHaveMaps(size_t i, const SpaceName& map
 }
 
 // A later layout ends this one in its own stores, used or not. This one must not go on in the other
-// stores: they would lease what the later layout leases.
+// stores: they would allocate what the later layout allocations.
 absl::Status SegmentStoreSet::CheckNotOver(const SpaceName& stored, absl::Time now) const {
   const Member* over = nullptr;
   bool all_over = true;
@@ -205,16 +205,16 @@ absl::StatusOr<SpaceOptions> SegmentStoreSet::OpenMember(size_t i, const SpaceNa
 absl::Status SegmentStoreSet::Establish(
     const SpaceName& space, const SpaceOptions& options, absl::Time now, Earlier earlier,
     std::span<const std::shared_ptr<SegmentStore>> retired) const {
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
-  if (members_.back().last_section != lease_rules::SectionsOf(options) - 1) {
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckOptions(options));
+  if (members_.back().last_section != segment_rules::SectionsOf(options) - 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("the last section of the set is ", members_.back().last_section,
-                     ", that of the space is ", lease_rules::SectionsOf(options) - 1));
+                     ", that of the space is ", segment_rules::SectionsOf(options) - 1));
   }
   LOCUS_ASSIGN_OR_RETURN(SpaceName map, Named(space, "map", layout_));
   LOCUS_ASSIGN_OR_RETURN(SpaceName stored, StoredSpace(space));
-  // A bound of what the established members can have leased. All members were raised alike, so it
-  // holds for a member that was established and lost everything, too.
+  // A bound of what the established members can have allocated. All members were raised alike, so
+  // it holds for a member that was established and lost everything, too.
   std::vector<bool> established;
   uint64_t reach_of_layout = 0;
   for (size_t i = 0; i < members_.size(); ++i) {
@@ -238,8 +238,8 @@ absl::Status SegmentStoreSet::Establish(
     LOCUS_RETURN_IF_ERROR(members_[i].store->Create(map, MapOf(i), now));
   }
   // Raised before the earlier layouts end, because ending them overwrites their base, and again
-  // afterwards, because they lease until then. No process leases from the new spaces before the
-  // maps show that all stores have theirs.
+  // afterwards, because they allocate until then. No process allocates from the new spaces before
+  // the maps show that all stores have theirs.
   auto raise = [&]() -> absl::Status {
     for (size_t i = 0; i < members_.size(); ++i) {
       SegmentStore& store = *members_[i].store;

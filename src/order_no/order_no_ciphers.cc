@@ -87,28 +87,28 @@ const unsigned char* CipherPool::keys(size_t index) const {
   return reinterpret_cast<const unsigned char*>(derived_keys_.data()) + index * kKeyBytesOfVersion;
 }
 
-CipherPool::Lease CipherPool::Claim(KeyVersion version) const {
+CipherPool::Held CipherPool::Claim(KeyVersion version) const {
   const size_t index = index_of_version_[version.value()];
   const Set& set = sets_[PreferredSet() & (sets_.size() - 1)];
   if (!set.busy.exchange(true, std::memory_order_acquire)) [[likely]] {
-    return Lease(&set.busy, &set.ciphers[index]);
+    return Held(&set.busy, &set.ciphers[index]);
   }
   return ClaimAfterWaiting(index);
 }
 
-CipherPool::Lease CipherPool::ClaimAfterWaiting(size_t index) const {
+CipherPool::Held CipherPool::ClaimAfterWaiting(size_t index) const {
   constexpr int kPasses = 8;
   uint32_t& preferred = PreferredSet();
   for (int pass = 0;; ++pass) {
     for (size_t i = 0; i < sets_.size(); ++i) {
       const Set& set = sets_[++preferred & (sets_.size() - 1)];
       if (!set.busy.exchange(true, std::memory_order_acquire)) {
-        return Lease(&set.busy, &set.ciphers[index]);
+        return Held(&set.busy, &set.ciphers[index]);
       }
     }
     if (pass >= kPasses) {
       absl::StatusOr<OrderNoCiphers> own = OrderNoCiphers::Create(keys(index));
-      if (own.ok()) return Lease(std::make_unique<OrderNoCiphers>(*std::move(own)));
+      if (own.ok()) return Held(std::make_unique<OrderNoCiphers>(*std::move(own)));
     }
     std::this_thread::yield();
   }

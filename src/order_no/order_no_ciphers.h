@@ -38,11 +38,11 @@ struct OrderNoCiphers {
 class CipherPool {
  public:
   // A set lent to a thread until this object is destroyed. Keep it for one piece of work only.
-  class Lease {
+  class Held {
    public:
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ~Lease() {
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() {
       // Pairs with the exchange in CipherPool::Claim.
       if (busy_ != nullptr) busy_->store(false, std::memory_order_release);
     }
@@ -51,9 +51,8 @@ class CipherPool {
 
    private:
     friend class CipherPool;
-    Lease(std::atomic<bool>* busy, const OrderNoCiphers* ciphers)
-        : busy_(busy), ciphers_(ciphers) {}
-    explicit Lease(std::unique_ptr<OrderNoCiphers> own)
+    Held(std::atomic<bool>* busy, const OrderNoCiphers* ciphers) : busy_(busy), ciphers_(ciphers) {}
+    explicit Held(std::unique_ptr<OrderNoCiphers> own)
         : own_(std::move(own)), busy_(nullptr), ciphers_(own_.get()) {}
 
     std::unique_ptr<OrderNoCiphers> own_;
@@ -69,7 +68,7 @@ class CipherPool {
 
   // Needs has(version). Usually one atomic exchange. If all sets stay lent, makes ciphers for this
   // lease alone instead of waiting: in a forked child the threads that hold them do not exist.
-  Lease Claim(KeyVersion version) const;
+  Held Claim(KeyVersion version) const;
 
  private:
   static constexpr uint8_t kNone = 255;
@@ -83,7 +82,7 @@ class CipherPool {
   absl::Status DeriveKeys(const KeyRing& ring, const SpaceName& space);
   absl::Status MakeSets();
   const unsigned char* keys(size_t index) const;
-  Lease ClaimAfterWaiting(size_t index) const;
+  Held ClaimAfterWaiting(size_t index) const;
 
   std::array<uint8_t, KeyVersion::kMax + 1> index_of_version_;
   size_t versions_ = 0;

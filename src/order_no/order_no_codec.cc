@@ -191,7 +191,7 @@ struct OrderNoCodec::Rep {
   std::unique_ptr<CipherPool> pool;
 
   OrderNo Encode(OrderId id, KeyVersion version) const {
-    CipherPool::Lease ciphers = pool->Claim(version);
+    CipherPool::Held ciphers = pool->Claim(version);
     AesBlock input = TagInput(id, version);
     AesBlock iv = Iv(FormatOf(id.is_wide()), input.high(), ciphers->tag.Encrypt(input));
     return Seal(id, iv, ciphers->ctr.Encrypt(iv));
@@ -226,7 +226,7 @@ absl::StatusOr<OrderId> OrderNoCodec::Decode(OrderNo number) const {
   uint64_t sequence;
   AesBlock t;
   {
-    CipherPool::Lease ciphers = rep_->pool->Claim(number.key_version());
+    CipherPool::Held ciphers = rep_->pool->Claim(number.key_version());
     sequence = SequenceOf(number, ciphers->ctr.Encrypt(IvOf(number)));
     t = ciphers->tag.Encrypt(TagInput(number, sequence));
   }
@@ -241,7 +241,7 @@ absl::Status OrderNoCodec::EncodeBatch(std::span<const OrderId> ids,
         absl::StrCat("room for ", numbers.size(), " numbers of ", ids.size(), " order IDs"));
   }
   for (size_t begin = 0; begin < ids.size(); begin += kChunk) {
-    CipherPool::Lease ciphers = rep_->pool->Claim(rep_->active);
+    CipherPool::Held ciphers = rep_->pool->Claim(rep_->active);
     EncodeChunk(*ciphers, rep_->active, ids.subspan(begin, std::min(kChunk, ids.size() - begin)),
                 &numbers[begin]);
   }
@@ -263,7 +263,7 @@ size_t OrderNoCodec::DecodeBatch(std::span<const OrderNo> numbers,
         refused += places.size();
         continue;
       }
-      CipherPool::Lease ciphers = rep_->pool->Claim(version);
+      CipherPool::Held ciphers = rep_->pool->Claim(version);
       refused += DecodeGroup(*ciphers, places, chunk, &ids[begin]);
     }
   }
@@ -273,13 +273,13 @@ size_t OrderNoCodec::DecodeBatch(std::span<const OrderNo> numbers,
 absl::StatusOr<OrderNo64> OrderNoCodec::EncodeFf1(OrderId id, KeyVersion version) const {
   if (id.is_wide()) return TooWide(id);
   if (!rep_->pool->has(version)) return NoKey(version);
-  CipherPool::Lease ciphers = rep_->pool->Claim(version);
+  CipherPool::Held ciphers = rep_->pool->Claim(version);
   return Join64(id.gene(), ciphers->ff1.Encrypt(id.gene(), version, id.sequence()));
 }
 
 absl::StatusOr<OrderId> OrderNoCodec::DecodeFf1(OrderNo64 number, KeyVersion version) const {
   if (!rep_->pool->has(version)) return NoKey(version);
-  CipherPool::Lease ciphers = rep_->pool->Claim(version);
+  CipherPool::Held ciphers = rep_->pool->Claim(version);
   return OrderIdAssembler::Narrow(number.gene(),
                                   ciphers->ff1.Decrypt(number.gene(), version, CipherOf(number)));
 }
@@ -288,13 +288,13 @@ absl::StatusOr<OrderNo64> OrderNoCodec::EncodeCtr64ReusingKeystream(OrderId id,
                                                                     KeyVersion version) const {
   if (id.is_wide()) return TooWide(id);
   if (!rep_->pool->has(version)) return NoKey(version);
-  CipherPool::Lease ciphers = rep_->pool->Claim(version);
+  CipherPool::Held ciphers = rep_->pool->Claim(version);
   return Join64(id.gene(), id.sequence() ^ KeystreamOf(id.gene(), ciphers->ctr64));
 }
 
 absl::StatusOr<OrderId> OrderNoCodec::DecodeCtr64(OrderNo64 number, KeyVersion version) const {
   if (!rep_->pool->has(version)) return NoKey(version);
-  CipherPool::Lease ciphers = rep_->pool->Claim(version);
+  CipherPool::Held ciphers = rep_->pool->Claim(version);
   return OrderIdAssembler::Narrow(number.gene(),
                                   CipherOf(number) ^ KeystreamOf(number.gene(), ciphers->ctr64));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 #include "src/segment_machine/spaces.h"
 
 // Times are milliseconds since 1970, but the floor's epoch nanoseconds; durations are nanoseconds,
@@ -65,10 +65,10 @@ struct PutOne {
     PutOptions(writer, one.options);
     PutTime(writer, one.caller_now);
   }
-  void operator()(const Lease& one) const {
+  void operator()(const Allocation& one) const {
     PutOptions(writer, one.options);
     writer.Size(one.requests.size());
-    for (const LeaseRequest& request : one.requests) {
+    for (const SegmentRequest& request : one.requests) {
       writer.Number(request.section);
       writer.Number(request.length);
       writer.Number(request.seen);
@@ -90,18 +90,18 @@ uint16_t GetSection(ByteReader& reader) {
   return static_cast<uint16_t>(section);
 }
 
-Lease GetLease(ByteReader& reader) {
-  Lease lease;
-  lease.options = GetOptions(reader);
-  const size_t count = reader.Size(kMostRequests, "sections of a lease");
+Allocation GetAllocation(ByteReader& reader) {
+  Allocation allocation;
+  allocation.options = GetOptions(reader);
+  const size_t count = reader.Size(kMostRequests, "sections of an allocation");
   for (size_t i = 0; i < count && reader.ok(); ++i) {
-    LeaseRequest& request = lease.requests.emplace_back();
+    SegmentRequest& request = allocation.requests.emplace_back();
     request.section = GetSection(reader);
     request.length = reader.Number();
     request.seen = reader.Number();
   }
-  lease.caller_now = GetTime(reader);
-  return lease;
+  allocation.caller_now = GetTime(reader);
+  return allocation;
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ Call GetCall(ByteReader& reader) {
       break;
     }
     case 1:
-      call = GetLease(reader);
+      call = GetAllocation(reader);
       break;
     case 2:
       call.emplace<DeclareRestored>().caller_now = GetTime(reader);
@@ -151,12 +151,12 @@ void Put(ByteWriter& writer, const Reply& reply) {
     writer.Number(raised->before);
     writer.Number(raised->after);
   }
-  const auto* lease = std::get_if<LeaseReply>(&reply);
-  if (lease == nullptr) return;
-  PutTime(writer, lease->granted_at);
-  writer.Byte(lease->loss_noticed);
-  writer.Size(lease->grants.size());
-  for (const LeaseGrant& grant : lease->grants) {
+  const auto* allocation = std::get_if<SegmentReply>(&reply);
+  if (allocation == nullptr) return;
+  PutTime(writer, allocation->granted_at);
+  writer.Byte(allocation->loss_noticed);
+  writer.Size(allocation->grants.size());
+  for (const SegmentGrant& grant : allocation->grants) {
     writer.Number(grant.segment.first);
     writer.Number(grant.segment.length);
     PutDuration(writer, grant.wait);
@@ -174,12 +174,12 @@ Reply GetReply(ByteReader& reader) {
     raised.after = reader.Number();
     return raised;
   }
-  LeaseReply reply;
+  SegmentReply reply;
   reply.granted_at = GetTime(reader);
   reply.loss_noticed = reader.Flag();
   const size_t count = reader.Size(kMostRequests, "grants");
   for (size_t i = 0; i < count && reader.ok(); ++i) {
-    LeaseGrant& grant = reply.grants.emplace_back();
+    SegmentGrant& grant = reply.grants.emplace_back();
     grant.segment.first = reader.Number();
     grant.segment.length = reader.Number();
     grant.wait = GetDuration(reader);
@@ -219,8 +219,8 @@ void Spaces::Get(ByteReader& reader) {
     space.base = reader.Number();
     space.losses = reader.Number();
     if (!reader.ok()) return;
-    if (!lease_rules::CheckOptions(space.options).ok() ||
-        space.base > lease_rules::kEndOfSequences || space.losses == 0) {
+    if (!segment_rules::CheckOptions(space.options).ok() ||
+        space.base > segment_rules::kEndOfSequences || space.losses == 0) {
       return reader.Fail(place, "a space of order IDs that cannot be");
     }
     const size_t sections = reader.Size(kMostSections, "sections");
@@ -231,8 +231,9 @@ void Spaces::Get(ByteReader& reader) {
       section.head = reader.Number();
       section.granted_at = GetTime(reader);
       if (!reader.ok()) return;
-      if (number >= lease_rules::SectionsOf(space.options) || section.head == 0 ||
-          section.head > lease_rules::kEndOfSequences || section.head % lease_rules::kUnit != 0 ||
+      if (number >= segment_rules::SectionsOf(space.options) || section.head == 0 ||
+          section.head > segment_rules::kEndOfSequences ||
+          section.head % segment_rules::kUnit != 0 ||
           (!space.sections.empty() && space.sections.rbegin()->first >= number)) {
         return reader.Fail(at, "a section that cannot be, or is not after the one before");
       }

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus::segment_machine {
 namespace {
@@ -31,10 +31,10 @@ bool Same(const Reply& one_reply, const Reply& other_reply) {
     const auto& other_raised = std::get<BaseRaise>(other_reply);
     return raised->before == other_raised.before && raised->after == other_raised.after;
   }
-  if (!std::holds_alternative<LeaseReply>(one_reply)) return true;
-  const auto& one = std::get<LeaseReply>(one_reply);
-  const auto& other = std::get<LeaseReply>(other_reply);
-  auto all = [](const LeaseGrant& grant) {
+  if (!std::holds_alternative<SegmentReply>(one_reply)) return true;
+  const auto& one = std::get<SegmentReply>(one_reply);
+  const auto& other = std::get<SegmentReply>(other_reply);
+  auto all = [](const SegmentGrant& grant) {
     return std::tie(grant.segment, grant.wait, grant.lead, grant.room);
   };
   if (one.grants.size() != other.grants.size() || one.granted_at != other.granted_at ||
@@ -48,8 +48,8 @@ bool Same(const Reply& one_reply, const Reply& other_reply) {
 }
 
 size_t GrantsIn(const Reply& reply) {
-  const auto* lease = std::get_if<LeaseReply>(&reply);
-  return lease == nullptr ? 0 : lease->grants.size();
+  const auto* allocation = std::get_if<SegmentReply>(&reply);
+  return allocation == nullptr ? 0 : allocation->grants.size();
 }
 
 absl::StatusOr<Reply> Spaces::Apply(const SpaceName& name, const Call& call, absl::Time now,
@@ -75,36 +75,37 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Create& create, ab
                                  bool& changed) {
   if (const auto found = spaces_.find(name); found != spaces_.end()) {
     LOCUS_RETURN_IF_ERROR(
-        lease_rules::CheckSameOptions(name, found->second.options, create.options));
+        segment_rules::CheckSameOptions(name, found->second.options, create.options));
     return Reply();
   }
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(create.options, create.caller_now, now));
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(create.options, create.caller_now, now));
   if (spaces_.size() >= kMostSpaces) {
     return absl::ResourceExhaustedError(absl::StrCat("space ", name.str(), ": the cluster has ",
                                                      kMostSpaces, " spaces, which is the most"));
   }
   Space& created = spaces_[name];
   created.options = create.options;
-  lease::NoteLoss(created, now);
+  segment::NoteLoss(created, now);
   changed = true;
   return Reply();
 }
 
-absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Lease& lease, absl::Time now,
-                                 bool& changed) {
+absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Allocation& allocation,
+                                 absl::Time now, bool& changed) {
   LOCUS_ASSIGN_OR_RETURN(Space * space, Find(name));
-  LOCUS_RETURN_IF_ERROR(lease::Admit(name, space->options, lease.options, lease.requests));
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(space->options, lease.caller_now, now));
-  lease::State state;
+  LOCUS_RETURN_IF_ERROR(
+      segment::Admit(name, space->options, allocation.options, allocation.requests));
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(space->options, allocation.caller_now, now));
+  segment::State state;
   state.space = *space;
   size_t added = 0;
-  for (const LeaseRequest& request : lease.requests) {
+  for (const SegmentRequest& request : allocation.requests) {
     const auto found = space->sections.find(request.section);
     if (found == space->sections.end()) ++added;
     const uint64_t head = found == space->sections.end() ? 0 : found->second.head;
     // The token of any client gets here.
     LOCUS_RETURN_IF_ERROR(
-        lease_rules::CheckSeen(name, space->options, space->base, head, now, request));
+        segment_rules::CheckSeen(name, space->options, space->base, head, now, request));
     state.heads.push_back(head);
   }
   if (sections_ + added > kMostSections) {
@@ -112,15 +113,15 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Lease& lease, absl
         absl::StrCat("space ", name.str(), ": the cluster has ", sections_, " sections, and ",
                      added, " more would be above ", kMostSections, ", which is the most"));
   }
-  lease::Outcome outcome = lease::Plan(state, lease.requests, now);
-  static_cast<lease::Space&>(*space) = outcome.space;
-  for (const lease::Outcome::Head& head : outcome.heads) {
-    space->sections[lease.requests[head.request].section] = {head.after, now};
+  segment::Outcome outcome = segment::Plan(state, allocation.requests, now);
+  static_cast<segment::Space&>(*space) = outcome.space;
+  for (const segment::Outcome::Head& head : outcome.heads) {
+    space->sections[allocation.requests[head.request].section] = {head.after, now};
   }
   changed = outcome.base_raised || !outcome.heads.empty();
   sections_ = 0;
   for (const auto& [each, of] : spaces_) sections_ += of.sections.size();
-  for (LeaseGrant& grant : outcome.reply.grants) {
+  for (SegmentGrant& grant : outcome.reply.grants) {
     Round(grant.wait);
     Round(grant.lead);
     Round(grant.room);
@@ -131,8 +132,8 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Lease& lease, absl
 absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const DeclareRestored& restored,
                                  absl::Time now, bool& changed) {
   LOCUS_ASSIGN_OR_RETURN(Space * space, Find(name));
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(space->options, restored.caller_now, now));
-  lease::NoteLoss(*space, now);
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(space->options, restored.caller_now, now));
+  segment::NoteLoss(*space, now);
   changed = true;
   return Reply();
 }
@@ -140,8 +141,9 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const DeclareRestored& r
 absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Raise& raise, absl::Time now,
                                  bool& changed) {
   LOCUS_ASSIGN_OR_RETURN(Space * space, Find(name));
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(space->options, raise.caller_now, now));
-  LOCUS_ASSIGN_OR_RETURN(const BaseRaise raised, lease::Raise(*space, raise.to, raise.reach, now));
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(space->options, raise.caller_now, now));
+  LOCUS_ASSIGN_OR_RETURN(const BaseRaise raised,
+                         segment::Raise(*space, raise.to, raise.reach, now));
   changed = raised.before != raised.after;
   return Reply(raised);
 }
@@ -158,7 +160,7 @@ absl::StatusOr<SpaceView> Spaces::Show(const SpaceName& name, absl::Time now) co
   for (const auto& [number, section] : space->sections) {
     sections.push_back({number, section.head, absl::ZeroDuration(), section.granted_at});
   }
-  return lease::View(*space, now, std::move(sections));
+  return segment::View(*space, now, std::move(sections));
 }
 
 }  // namespace locus::segment_machine

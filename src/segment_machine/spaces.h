@@ -14,22 +14,22 @@
 #include "locus/segment_store.h"
 #include "locus/space.h"
 #include "src/base/byte_codec.h"
-#include "src/lease/lease_plan.h"
+#include "src/lease/segment_plan.h"
 
 // The spaces of a SegmentStore, as a function of the calls that were applied: a part of the machine
-// that the nodes of a cluster agree on (src/lease_machine). Each decision is that of src/lease, as
-// in every engine. Time comes with each call, in whole milliseconds, and never falls.
+// that the nodes of a cluster agree on (src/cluster_machine). Each decision is that of src/lease,
+// as in every engine. Time comes with each call, in whole milliseconds, and never falls.
 //
 // A space lives and ends with the state of its cluster, so that there is no other identity to
 // compare with: a cluster that is begun anew has no space, and creating one is a loss. A cluster
-// whose data were put back is noticed by LeaseRequest::seen, or by DeclareRestored.
+// whose data were put back is noticed by SegmentRequest::seen, or by DeclareRestored.
 
 namespace locus::segment_machine {
 
 // Limits. RESOURCE_EXHAUSTED names the one that was met.
 inline constexpr size_t kMostSpaces = 64;
-inline constexpr size_t kMostSections = 1 << 18;  // that ever leased, in all spaces
-// Of one lease. INVALID_ARGUMENT.
+inline constexpr size_t kMostSections = 1 << 18;  // that ever allocated, in all spaces
+// Of one allocation. INVALID_ARGUMENT.
 inline constexpr size_t kMostRequests = 4096;
 
 struct Create {
@@ -37,9 +37,9 @@ struct Create {
   absl::Time caller_now;
   friend bool operator==(const Create&, const Create&) = default;
 };
-struct Lease {
+struct Allocation {
   SpaceOptions options;
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   absl::Time caller_now;
 };
 struct DeclareRestored {
@@ -50,10 +50,10 @@ struct Raise {
   RaiseReach reach = RaiseReach::kNearFloor;
   absl::Time caller_now;
 };
-using Call = std::variant<Create, Lease, DeclareRestored, Raise>;
+using Call = std::variant<Create, Allocation, DeclareRestored, Raise>;
 
-// Durations of a LeaseReply are whole nanoseconds; those of 292 years or more are infinite.
-using Reply = std::variant<std::monostate, LeaseReply, BaseRaise>;
+// Durations of a SegmentReply are whole nanoseconds; those of 292 years or more are infinite.
+using Reply = std::variant<std::monostate, SegmentReply, BaseRaise>;
 bool Same(const Reply& one, const Reply& other);
 size_t GrantsIn(const Reply& reply);
 
@@ -90,7 +90,7 @@ class Spaces {
     uint64_t head = 0;
     absl::Time granted_at;
   };
-  struct Space : lease::Space {
+  struct Space : segment::Space {
     std::map<uint16_t, Section> sections;
   };
 
@@ -98,7 +98,7 @@ class Spaces {
   absl::StatusOr<Space*> Find(const SpaceName& name);
   absl::StatusOr<Reply> Do(const SpaceName& name, const Create& create, absl::Time now,
                            bool& changed);
-  absl::StatusOr<Reply> Do(const SpaceName& name, const Lease& lease, absl::Time now,
+  absl::StatusOr<Reply> Do(const SpaceName& name, const Allocation& allocation, absl::Time now,
                            bool& changed);
   absl::StatusOr<Reply> Do(const SpaceName& name, const DeclareRestored& restored, absl::Time now,
                            bool& changed);

@@ -234,7 +234,7 @@ void SequenceSupply::Land(const absl::StatusOr<SequenceBatch>& batch, int64_t as
   absl::Duration now = options_.clock->SinceBoot();
   in_flight_ = false;
   landed_.NotifyAll();
-  lease_latency_.Add(std::max(now - absl::Nanoseconds(asked_at.since_boot), absl::ZeroDuration()));
+  store_latency_.Add(std::max(now - absl::Nanoseconds(asked_at.since_boot), absl::ZeroDuration()));
   absl::Status status = batch.status();
   if (batch.ok()) {
     ++segments_;
@@ -332,7 +332,7 @@ SegmentSequenceStats SequenceSupply::Stats() const {
   SegmentSequenceStats stats;
   MutexLock lock(mutex_);
   stats.numbers = given_ + (closed_ ? 0 : Used());
-  stats.lease_latency = lease_latency_;
+  stats.store_latency = store_latency_;
   stats.segments = segments_;
   stats.store_calls = store_calls_;
   stats.store_failures = store_failures_;

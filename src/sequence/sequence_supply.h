@@ -143,7 +143,7 @@ class SequenceSupply {
   absl::Duration installed_at_ ABSL_GUARDED_BY(mutex_);
   double rate_before_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t given_ ABSL_GUARDED_BY(mutex_) = 0;  // numbers of segments that are not in use any more
-  LatencyHistogram lease_latency_ ABSL_GUARDED_BY(mutex_);
+  LatencyHistogram store_latency_ ABSL_GUARDED_BY(mutex_);
   uint64_t segments_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t store_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t store_failures_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -114,7 +114,7 @@ class OneBlock {
   int64_t count_;
 };
 
-absl::StatusOr<std::shared_ptr<const Rule>> MakeRule(SequenceType type,
+absl::StatusOr<std::shared_ptr<const Rule>> MakeType(SequenceType type,
                                                      const NumberGenerator::OpenCounters& open) {
   LOCUS_ASSIGN_OR_RETURN(NumberForm form, NumberForm::Of(type));
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> counters, open(type.counter_options()));
@@ -150,7 +150,7 @@ class NumberGenerator::Rep {
     LOCUS_RETURN_IF_ERROR(Begin(std::move(type)));
     {
       MutexLock lock(change_);
-      ++rule_reads_;
+      ++type_reads_;
       ScheduleRead(2);
     }
     driver_->Wake();
@@ -197,15 +197,15 @@ class NumberGenerator::Rep {
     if (current_ != nullptr) {
       stats.sequence = current_->sequence->Stats();
       stats.numbers += stats.sequence.numbers;
-      stats.rule_version = rule_->type.version;
+      stats.type_version = rule_->type.version;
     }
     stats.rolled = rolled_;
     stats.clock_behind = clock_behind_.load(std::memory_order_relaxed);
     stats.leftovers_returned = returned_;
     stats.leftovers_dropped = dropped_;
-    stats.rule_reads = rule_reads_;
-    stats.rule_failures = rule_failures_;
-    stats.last_rule_error = last_rule_error_;
+    stats.type_reads = type_reads_;
+    stats.type_failures = type_failures_;
+    stats.last_type_error = last_type_error_;
     return stats;
   }
 
@@ -314,7 +314,7 @@ class NumberGenerator::Rep {
 
   // Puts a rule in use that was not.
   absl::Status Begin(SequenceType type) {
-    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<const Rule> rule, MakeRule(std::move(type), open_));
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<const Rule> rule, MakeType(std::move(type), open_));
     MutexLock lock(change_);
     absl::Time now = std::max(options_.clock->Now(), latest_);
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Group> group, MakeGroup(rule, now));
@@ -334,7 +334,7 @@ class NumberGenerator::Rep {
       name = rule_->type.name;
     }
     if (due) {
-      ReadRule(name);
+      ReadType(name);
       CloseRetired();
     }
     MutexLock lock(change_);
@@ -360,16 +360,16 @@ class NumberGenerator::Rep {
     }
   }
 
-  void ReadRule(const std::string& name) {
+  void ReadType(const std::string& name) {
     absl::StatusOr<SequenceTypeStore::Known> known = types_->FindAny(name);
     absl::Status status = known.status();
     // A store that was emptied does not know of it.
     const bool is_gone = known.ok() ? known->is_dropped : absl::IsNotFound(status);
     bool is_new = false, is_dropped = false;
-    NumberRuleEvent event;
+    TypeSwitchEvent event;
     {
       MutexLock lock(change_);
-      ++rule_reads_;
+      ++type_reads_;
       event.before = rule_->type;
       is_new = known.ok() && !is_gone &&
                (current_ == nullptr || known->type.version != rule_->type.version);
@@ -383,11 +383,11 @@ class NumberGenerator::Rep {
       event.after = known->type;
       status = Begin(std::move(known->type));
     }
-    if (options_.on_rule && (is_dropped || (is_new && status.ok()))) options_.on_rule(event);
+    if (options_.on_type && (is_dropped || (is_new && status.ok()))) options_.on_type(event);
     MutexLock lock(change_);
-    rule_failures_ += !status.ok();
+    type_failures_ += !status.ok();
     ScheduleRead(status.ok() ? 2 : 4);
-    last_rule_error_ = std::move(status);
+    last_type_error_ = std::move(status);
   }
 
   void ScheduleRead(int times_a_lifetime) ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_) {
@@ -412,9 +412,9 @@ class NumberGenerator::Rep {
   uint64_t returned_ ABSL_GUARDED_BY(change_) = 0;        // of them, to the counter
   uint64_t dropped_ ABSL_GUARDED_BY(change_) = 0;
   uint64_t rolled_ ABSL_GUARDED_BY(change_) = 0;
-  uint64_t rule_reads_ ABSL_GUARDED_BY(change_) = 0;
-  uint64_t rule_failures_ ABSL_GUARDED_BY(change_) = 0;
-  absl::Status last_rule_error_ ABSL_GUARDED_BY(change_);
+  uint64_t type_reads_ ABSL_GUARDED_BY(change_) = 0;
+  uint64_t type_failures_ ABSL_GUARDED_BY(change_) = 0;
+  absl::Status last_type_error_ ABSL_GUARDED_BY(change_);
 
   std::unique_ptr<LoadDriver> driver_;  // last: its end waits for work under way
 };

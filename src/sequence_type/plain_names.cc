@@ -27,7 +27,7 @@ absl::Status PlainNames::Check(const std::string& counter, Sequencer::NameLook l
                      " is of a sequence type cannot be read: ", found.status().message()));
   }
   if (!found->empty()) {
-    return CountedByItsRule(
+    return CountedByItsType(
         counter, *found, "count it by TypedSequences (locus/typed_sequences.h), or name it apart");
   }
   Keep(name);

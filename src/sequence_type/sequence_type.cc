@@ -264,10 +264,10 @@ absl::StatusOr<NumberFormat> SequenceType::Format() const {
 
 absl::Status SequenceType::CheckAgrees(const SequencerOptions& wanted) const {
   SequencerOptions rule = counter_options();
-  auto differs = [&](std::string_view option, auto given, auto ruled) {
+  auto differs = [&](std::string_view option, auto given, auto typed) {
     return absl::FailedPreconditionError(
         absl::StrCat(ToAbsl(option), " is ", given, ", but the rule of sequence type ", name,
-                     " says ", ruled, "; change the rule, or leave the option out"));
+                     " says ", typed, "; change the rule, or leave the option out"));
   };
   auto first = [](const SequencerOptions& of) { return of.start == 0 ? of.step : of.start; };
   if (wanted.step != rule.step) return differs("step", wanted.step, rule.step);

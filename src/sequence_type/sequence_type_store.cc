@@ -8,7 +8,7 @@
 #include "src/base/check.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
-#include "src/sequence_type/rule_change.h"
+#include "src/sequence_type/type_change.h"
 #include "src/sequence_type/type_text.h"
 
 namespace locus {
@@ -24,7 +24,7 @@ absl::StatusOr<std::string> internal::TypeThatCounts(SequenceTypeStore& types,
   return type;
 }
 
-absl::Status internal::CountedByItsRule(std::string_view counter, std::string_view type,
+absl::Status internal::CountedByItsType(std::string_view counter, std::string_view type,
                                         std::string_view advice) {
   return absl::FailedPreconditionError(
       absl::StrCat("counter ", Quoted(counter), " has the name of sequence type ", ToAbsl(type),

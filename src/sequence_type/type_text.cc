@@ -91,7 +91,7 @@ std::string TypeTextOf(const SequenceType& type) {
                       "\nlifetime_s=", absl::ToInt64Seconds(type.lifetime), "\n");
 }
 
-std::string RuleInWords(const SequenceType& type) {
+std::string TypeInWords(const SequenceType& type) {
   std::vector<std::string> lines = absl::StrSplit(TypeTextOf(type), '\n', absl::SkipEmpty());
   for (std::string& line : lines) line[line.find('=')] = ' ';
   return absl::StrJoin(lines, ", ");
@@ -150,7 +150,7 @@ absl::StatusOr<SequenceType> TakeType(Lines& lines) {
 }
 
 // `stored` gets the rule and its earlier patterns.
-absl::Status ParseRule(std::string_view text, StoredType& stored) {
+absl::Status ParseType(std::string_view text, StoredType& stored) {
   LOCUS_ASSIGN_OR_RETURN(Lines lines, Lines::Split(text));
   stored.earlier = lines.TakeEarlier();
   LOCUS_ASSIGN_OR_RETURN(stored.type, TakeType(lines));
@@ -180,10 +180,10 @@ std::string DroppedTextOf(std::string_view text) {
 absl::StatusOr<StoredType> ParseStoredText(std::string_view text) {
   StoredType stored;
   if (!text.starts_with(kDropped)) {
-    LOCUS_RETURN_IF_ERROR(ParseRule(text, stored));
+    LOCUS_RETURN_IF_ERROR(ParseType(text, stored));
     return stored;
   }
-  const bool is_readable = ParseRule(text.substr(kDropped.size()), stored).ok();
+  const bool is_readable = ParseType(text.substr(kDropped.size()), stored).ok();
   if (!is_readable) stored = StoredType();
   stored.is_readable = is_readable;
   stored.is_dropped = true;

@@ -44,7 +44,7 @@ absl::StatusOr<StoredType> ParseStoredText(std::string_view text);
 std::string ChangesOf(const SequenceType& before, const SequenceType& after);
 
 // The rule without name and version: "start 0, step 1, max_value 0, ...".
-std::string RuleInWords(const SequenceType& type);
+std::string TypeInWords(const SequenceType& type);
 
 // "none", "day", "month", "year".
 std::optional<SequenceType::Period> ParsePeriod(std::string_view text);
@@ -59,7 +59,7 @@ absl::Status CheckTypeName(std::string_view name);
 // plainly, its numbers would repeat. Empty: there is none. Or an error of `types`.
 absl::StatusOr<std::string> TypeThatCounts(SequenceTypeStore& types, std::string_view counter);
 // The refusal, for a type that is not empty.
-absl::Status CountedByItsRule(std::string_view counter, std::string_view type,
+absl::Status CountedByItsType(std::string_view counter, std::string_view type,
                               std::string_view advice);
 
 // The type that a counter of this name is of, if there is such a type (SequenceType::CounterName);

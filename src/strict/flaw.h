@@ -25,17 +25,17 @@ enum class Flaw : uint8_t {
   kLetGoWhileOpen,      // memory is let go under calls that are under way
   kLetGoAfterUse,       // the raise is used before the memory is let go, which it is to be above
   // Of the store.
-  kAnyTokenExtends,       // a lease is renewed, and max_seq raised, whatever the token
-  kEndedLeaseRenewed,     // as long as the token is the owner's
-  kTakenBeforeItsEnd,     // a successor does not wait
-  kEndedByTheLatest,      // it waits until the lease may have ended, not until it must have
-  kLeaseFromTheEarliest,  // a lease ends a ttl after the earliest time that it may be
-  kStartBelowMaxSeq,      // the successor begins where the owner may still be
-  kGrantStoresNoRaise,    // the first step is used without being stored
-  kGivenUpBeforeItsEnd,   // the owner of a lease that has not ended is forgotten
-  kRaiseLowers,           // max_seq is what was asked for, also when that is lower
-  kNoRestAfterLoss,       // sections are granted at once
-  kNoMarginAfterLoss,     // max_seq stays what the store remembers
+  kAnyTokenExtends,           // a lease is renewed, and max_seq raised, whatever the token
+  kEndedOwnershipRenewed,     // as long as the token is the owner's
+  kTakenBeforeItsEnd,         // a successor does not wait
+  kEndedByTheLatest,          // it waits until the lease may have ended, not until it must have
+  kOwnershipFromTheEarliest,  // a lease ends a ttl after the earliest time that it may be
+  kStartBelowMaxSeq,          // the successor begins where the owner may still be
+  kGrantStoresNoRaise,        // the first step is used without being stored
+  kGivenUpBeforeItsEnd,       // the owner of a lease that has not ended is forgotten
+  kRaiseLowers,               // max_seq is what was asked for, also when that is lower
+  kNoRestAfterLoss,           // sections are granted at once
+  kNoMarginAfterLoss,         // max_seq stays what the store remembers
 };
 
 struct NoFlaw {

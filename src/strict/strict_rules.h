@@ -223,13 +223,14 @@ class RulesOf {
   // That the token is still the owner's does not show that nobody else has had the section since:
   // the store may have forgotten that. Before its end, only its owner could give it away.
   static bool MayHaveEnded(const Record& record, StoreTime now) {
-    return !Faults::Has(Flaw::kEndedLeaseRenewed) && !Faults::Has(Flaw::kAnyTokenExtends) &&
+    return !Faults::Has(Flaw::kEndedOwnershipRenewed) && !Faults::Has(Flaw::kAnyTokenExtends) &&
            record.ends_at < now.latest;
   }
 
   // Of a lease that is granted or renewed now.
-  static absl::Time LeaseEnd(const Set& set, StoreTime now) {
-    const absl::Time from = Faults::Has(Flaw::kLeaseFromTheEarliest) ? now.earliest : now.latest;
+  static absl::Time OwnershipEnd(const Set& set, StoreTime now) {
+    const absl::Time from =
+        Faults::Has(Flaw::kOwnershipFromTheEarliest) ? now.earliest : now.latest;
     return from + set.options.ttl;
   }
 
@@ -267,7 +268,7 @@ class RulesOf {
   static StrictGrant TakeOne(Batch& batch, const StrictTake::Wish& wish, const StrictOwner& owner,
                              StoreTime now) {
     Set& set = batch.set;
-    const absl::Time ends_at = LeaseEnd(set, now);
+    const absl::Time ends_at = OwnershipEnd(set, now);
     if (set.rest_until > ends_at) {  // the store's clock was set back
       set.rest_until = ends_at;
       batch.set_changed = true;
@@ -313,7 +314,7 @@ class RulesOf {
     if (record.owner == owner) return true;
     if (record.owner.name.empty() && record.successor == owner.name) return true;
     // The store's clock was set back: no lease lasts longer than its ttl from now.
-    const absl::Time last = LeaseEnd(batch.set, now);
+    const absl::Time last = OwnershipEnd(batch.set, now);
     if (record.ends_at > last) {
       Write(batch, section, [&](Record& next) { next.ends_at = last; });
     }
@@ -365,7 +366,7 @@ class RulesOf {
       } else {
         next.max_seq = std::max(next.max_seq, raised);
       }
-      next.ends_at = std::max(next.ends_at, LeaseEnd(batch.set, now));
+      next.ends_at = std::max(next.ends_at, OwnershipEnd(batch.set, now));
     });
     const uint64_t max_seq =
         Faults::Has(Flaw::kAnyTokenExtends) ? std::max(record->max_seq, raised) : record->max_seq;

@@ -166,7 +166,7 @@ class StrictSequencer::Rep {
     return reply;
   }
 
-  bool LeaseHasEnded(uint64_t uid) {
+  bool OwnershipHasEnded(uint64_t uid) {
     if (!set_.Contains(uid)) return false;
     const uint32_t section = drawing_.SectionOf(uid);
     return drawing_[section].section.open() && HasEnded(section);
@@ -439,8 +439,8 @@ absl::StatusOr<StrictReply<StrictExtended>> StrictSequencer::HandOver(
   return rep_->HandOver(sections, successor);
 }
 
-bool StrictSequencer::LeaseHasEnded(uint64_t uid) const {
-  return !rep_->forked() && rep_->LeaseHasEnded(uid);
+bool StrictSequencer::OwnershipHasEnded(uint64_t uid) const {
+  return !rep_->forked() && rep_->OwnershipHasEnded(uid);
 }
 
 std::vector<uint32_t> StrictSequencer::Owned() const {

@@ -18,8 +18,8 @@
 #include "src/strict_machine/holders.h"
 
 // The sets of a StrictStore, as a function of the calls that were applied: a part of the machine
-// that the nodes of a cluster agree on (src/lease_machine). Each decision is that of src/strict, as
-// in every engine. Time comes with each call, in whole milliseconds, and never falls.
+// that the nodes of a cluster agree on (src/cluster_machine). Each decision is that of src/strict,
+// as in every engine. Time comes with each call, in whole milliseconds, and never falls.
 //
 // A set lives and ends with the state of its cluster, so that there is no other identity to compare
 // with. A cluster whose data were put back is noticed by what owners know of (StrictTake,

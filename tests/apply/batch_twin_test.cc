@@ -15,7 +15,7 @@
 namespace locus {
 namespace {
 
-using mariadb::ChangeApplier;
+using mysql::ChangeApplier;
 using ::testing::HasSubstr;
 
 // Server 1 has the database locus_twin, too, which the naive applier writes.
@@ -34,24 +34,24 @@ class BatchTwinTest : public TwoServersTest {
     table.moved = table_;
     table.writable = absl::StrSplit(kColumns, ", ");
     table.generated = {"twice"};
-    MariadbOptions options = As(1, "mover");
+    MysqlOptions options = As(1, "mover");
     options.database = "locus_twin";
     return NaiveApplier(options, table);
   }
   // All that the source's log has, behind `position`.
   static std::vector<stream::ChangeTransaction> ReadAll(const stream::GtidPosition& position) {
-    mariadb::BinlogReaderOptions options;
+    mysql::BinlogReaderOptions options;
     options.server = As(0, "mover");
     options.stream.position = position;
     options.stream.wanted = [](std::string_view database, std::string_view table) {
       return database == kDatabase && table == "items";
     };
     options.stop_at_end = true;
-    auto reader = mariadb::BinlogReader::Open(options);
+    auto reader = mysql::BinlogReader::Open(options);
     EXPECT_TRUE(reader.ok()) << reader.status();
     std::vector<stream::ChangeTransaction> all;
     while (true) {
-      auto batch = mariadb::ReadBatch(**reader, In(absl::Seconds(60)));
+      auto batch = mysql::ReadBatch(**reader, In(absl::Seconds(60)));
       EXPECT_TRUE(batch.ok()) << batch.status();
       std::move(batch->transactions.begin(), batch->transactions.end(), std::back_inserter(all));
       if (batch->ended) return all;
@@ -213,28 +213,28 @@ TEST_F(BatchTwinTest, UniqueValueThatTheCopyHasAlready_FitsFurtherOnInTheStream)
                         "INSERT INTO items (order_id, line, slot) VALUES (2, 'a', 1)")
                   .ok());
   servers_[1]->Sql("INSERT INTO locus_shop.items (order_id, line, slot) VALUES (2, 'a', 1)");
-  mariadb::BinlogReaderOptions options;
+  mysql::BinlogReaderOptions options;
   options.server = As(0, "mover");
   options.stream.position = applier->position();
   options.stream.wanted = [&](std::string_view database, std::string_view table) {
     return database == kDatabase && applier->Wants(table);
   };
   options.stop_at_end = true;
-  auto reader = mariadb::BinlogReader::Open(options);
+  auto reader = mysql::BinlogReader::Open(options);
   ASSERT_TRUE(reader.ok()) << reader.status();
   std::vector<stream::ChangeTransaction> all;
   for (bool ended = false; !ended;) {
-    auto batch = mariadb::ReadBatch(**reader, In(absl::Seconds(60)));
+    auto batch = mysql::ReadBatch(**reader, In(absl::Seconds(60)));
     ASSERT_TRUE(batch.ok()) << batch.status();
     for (auto& one : batch->transactions) all.push_back(std::move(one));
     ended = batch->ended;
   }
   ASSERT_EQ(all.size(), 4u);
   const absl::Status conflict = applier->Apply({all.data(), 2});
-  EXPECT_TRUE(mariadb::IsUniqueConflict(conflict)) << conflict;
+  EXPECT_TRUE(mysql::IsUniqueConflict(conflict)) << conflict;
   EXPECT_TRUE(applier->Has(all[0]));
   EXPECT_FALSE(applier->Has(all[1]));
-  EXPECT_TRUE(mariadb::IsUniqueConflict(applier->ApplyTogether({all.data() + 1, 1})));
+  EXPECT_TRUE(mysql::IsUniqueConflict(applier->ApplyTogether({all.data() + 1, 1})));
   const absl::Status status = applier->ApplyTogether({all.data() + 1, 3});
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(Sum(1), Sum(0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written on one server comes to another one by its binary log.
-#include "migration/engine/mariadb/apply/change_applier.h"
+#include "migration/engine/mysql/apply/change_applier.h"
 
 #include <atomic>
 #include <random>
@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/cut_over/token.h"
-#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mysql/session/marker_tables.h"
 #include "tests/apply/two_servers.h"
 #include "tests/support/sanitizers.h"
 
@@ -73,11 +73,11 @@ TEST_F(ChangeApplierTest, TwoMovesThatDelete_RaiseTheirCommonPostsAndBothGetThro
                       .ok());
     }
   }
-  mariadb::ApplierOptions options = OptionsTo(1);
+  mysql::ApplierOptions options = OptionsTo(1);
   auto first = OpenTo(1);
   options.move = "second";
   options.ranges = {{100, 199}};
-  auto second = mariadb::ChangeApplier::Open(options, start_);
+  auto second = mysql::ChangeApplier::Open(options, start_);
   ASSERT_TRUE(second.ok()) << second.status();
   absl::Status beside;
   std::thread follows([&] { beside = Follow(**second, 0); });
@@ -108,9 +108,9 @@ TEST_F(ChangeApplierTest, MarkerGoneSinceItWasWritten_IsTakenOver) {
                                   " FOR EACH ROW SET NEW.move = 'elsewhere'"));
   }
   const absl::Status copying = applier->CopyPosition("items").status();
-  EXPECT_TRUE(mariadb::IsTakenOver(copying)) << copying;
-  const absl::Status opened = mariadb::ChangeApplier::Open(OptionsTo(1), start_).status();
-  EXPECT_TRUE(mariadb::IsTakenOver(opened)) << opened;
+  EXPECT_TRUE(mysql::IsTakenOver(copying)) << copying;
+  const absl::Status opened = mysql::ChangeApplier::Open(OptionsTo(1), start_).status();
+  EXPECT_TRUE(mysql::IsTakenOver(opened)) << opened;
 }
 
 // The stream may begin long before what is there: nothing is written twice, nothing falls back.

@@ -5,14 +5,14 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/apply/row_copier.h"
+#include "migration/engine/mysql/apply/row_copier.h"
 #include "tests/apply/row_copier_fixture.h"
 #include "tests/support/sanitizers.h"
 
 namespace locus {
 namespace {
 
-using mariadb::CopierOptions;
+using mysql::CopierOptions;
 
 using CopiedChunksTest = RowCopierTest;
 

@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "locus/routing/engine/fenced_transaction.h"
 #include "migration/cut_over/token.h"
-#include "migration/engine/mariadb/apply/change_applier.h"
-#include "migration/engine/mariadb/stream/binlog_reader.h"
+#include "migration/engine/mysql/apply/change_applier.h"
+#include "migration/engine/mysql/stream/binlog_reader.h"
 #include "tests/fence/two_shards.h"
 #include "tests/support/sanitizers.h"
 
@@ -22,8 +22,8 @@ namespace {
 using internal::BandFence;
 using internal::Side;
 using internal::Situation;
-using mariadb::BinlogReader;
-using mariadb::ChangeApplier;
+using mysql::BinlogReader;
+using mysql::ChangeApplier;
 using stream::ChangeTransaction;
 using stream::GtidPosition;
 
@@ -58,8 +58,8 @@ class MoveUnderTrafficTest : public ::testing::Test {
   RoutingTable TableAt(uint32_t permyriad, uint64_t epoch, uint64_t step) {
     return TableOfStep(shards_, permyriad, epoch, step);
   }
-  MariadbOptions As(size_t server, const std::string& user) {
-    MariadbOptions options = servers_[server]->Account(kDatabase);
+  MysqlOptions As(size_t server, const std::string& user) {
+    MysqlOptions options = servers_[server]->Account(kDatabase);
     options.user = user;
     return options;
   }
@@ -125,7 +125,7 @@ class MoveUnderTrafficTest : public ::testing::Test {
 
   // Follows the log of `from` and applies it to the other server, until `stop_`.
   void Stream(size_t from, GtidPosition start) {
-    mariadb::ApplierOptions options;
+    mysql::ApplierOptions options;
     options.server = As(1 - from, "mover");
     options.tables = {table_};
     options.move = "first";
@@ -133,7 +133,7 @@ class MoveUnderTrafficTest : public ::testing::Test {
     options.ranges = {{0, 99}};
     auto applier = ChangeApplier::Open(options, start);
     ASSERT_TRUE(applier.ok()) << applier.status();
-    mariadb::BinlogReaderOptions reading;
+    mysql::BinlogReaderOptions reading;
     reading.server = As(from, "mover");
     reading.stream.position = (*applier)->position();
     reading.stream.spool.directory = servers_[from]->path("");

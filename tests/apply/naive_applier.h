@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "migration/apply/row_sql.h"
 #include "migration/cut_over/version_rule.h"
-#include "migration/engine/mariadb/session/bound_statement.h"
-#include "migration/engine/mariadb/session/target_session.h"
+#include "migration/engine/mysql/session/bound_statement.h"
+#include "migration/engine/mysql/session/target_session.h"
 #include "migration/fence/tombstone_sql.h"
 #include "migration/stream/change_transaction.h"
 
@@ -20,8 +20,8 @@ namespace locus {
 // statements of many rows: what ChangeApplier is compared with.
 class NaiveApplier {
  public:
-  NaiveApplier(const MariadbOptions& server, internal::TargetTable table)
-      : session_(*mariadb::TargetSession::Open(server)), table_(std::move(table)) {}
+  NaiveApplier(const MysqlOptions& server, internal::TargetTable table)
+      : session_(*mysql::TargetSession::Open(server)), table_(std::move(table)) {}
 
   absl::Status Apply(stream::ChangeTransaction& transaction) {
     return session_->TransactOnce([&]() -> absl::Status {
@@ -82,10 +82,10 @@ class NaiveApplier {
   }
 
   using Parameters = std::vector<std::vector<const stream::Value*>>;
-  absl::StatusOr<std::unique_ptr<mariadb::BoundStatement>> Bound(const std::string& text,
-                                                                 const Parameters& parameters) {
-    LOCUS_ASSIGN_OR_RETURN(auto statement, mariadb::BoundStatement::Prepare(
-                                               session_->handle(), session_->place(), text));
+  absl::StatusOr<std::unique_ptr<mysql::BoundStatement>> Bound(const std::string& text,
+                                                               const Parameters& parameters) {
+    LOCUS_ASSIGN_OR_RETURN(auto statement, mysql::BoundStatement::Prepare(session_->handle(),
+                                                                          session_->place(), text));
     for (const auto& some : parameters) {
       for (const stream::Value* value : some) statement->Bind(*value);
     }
@@ -101,7 +101,7 @@ class NaiveApplier {
     return statement->Execute().status();
   }
 
-  const std::unique_ptr<mariadb::TargetSession> session_;
+  const std::unique_ptr<mysql::TargetSession> session_;
   const internal::TargetTable table_;
 };
 

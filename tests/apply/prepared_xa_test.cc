@@ -7,7 +7,7 @@
 namespace locus {
 namespace {
 
-using mariadb::ChangeApplier;
+using mysql::ChangeApplier;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

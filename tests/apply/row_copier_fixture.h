@@ -6,23 +6,23 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/apply/row_copier.h"
+#include "migration/engine/mysql/apply/row_copier.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {
 
 class RowCopierTest : public TwoServersTest {
  protected:
-  mariadb::CopierOptions Copying() const {
-    mariadb::CopierOptions options;
+  mysql::CopierOptions Copying() const {
+    mysql::CopierOptions options;
     options.source = As(0, "mover");
     options.table = table_;
     options.ranges = {{0, 99}};
     return options;
   }
-  std::unique_ptr<mariadb::RowCopier> MustOpen(const mariadb::CopierOptions& options,
-                                               mariadb::ChangeApplier& target) {
-    auto copier = mariadb::RowCopier::Open(options, target);
+  std::unique_ptr<mysql::RowCopier> MustOpen(const mysql::CopierOptions& options,
+                                             mysql::ChangeApplier& target) {
+    auto copier = mysql::RowCopier::Open(options, target);
     EXPECT_TRUE(copier.ok()) << copier.status();
     return *std::move(copier);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that were there before the stream began, copied while they are written.
-#include "migration/engine/mariadb/apply/row_copier.h"
+#include "migration/engine/mysql/apply/row_copier.h"
 
 #include <atomic>
 #include <random>
@@ -9,15 +9,15 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/session/target_session.h"
+#include "migration/engine/mysql/session/target_session.h"
 #include "tests/apply/row_copier_fixture.h"
 
 namespace locus {
 namespace {
 
-using mariadb::ChangeApplier;
-using mariadb::CopierOptions;
-using mariadb::RowCopier;
+using mysql::ChangeApplier;
+using mysql::CopierOptions;
+using mysql::RowCopier;
 using ::testing::HasSubstr;
 
 TEST_F(RowCopierTest, RowsOfEveryType_AreTheSame) {
@@ -92,8 +92,8 @@ TEST_F(RowCopierTest, LanguageOfTheServer_IsNotTheTools) {
     auto copier = MustOpen(Copying(), *applier);
     const auto copied = copier->CopyChunk();
     EXPECT_TRUE(copied.ok()) << language << ": " << copied.status();
-    auto session = mariadb::TargetSession::Open(As(1, "mover")).value();
-    EXPECT_EQ(session->Query("SELECT @@lc_messages", mariadb::OneRow(1))->rows[0][0], "en_US");
+    auto session = mysql::TargetSession::Open(As(1, "mover")).value();
+    EXPECT_EQ(session->Query("SELECT @@lc_messages", mysql::OneRow(1))->rows[0][0], "en_US");
   }
   for (MariadbServer* server : servers_) server->Sql("SET GLOBAL lc_messages = 'en_US'");
 }

@@ -3,13 +3,13 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mysql/session/marker_tables.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {
 namespace {
 
-using mariadb::ChangeApplier;
+using mysql::ChangeApplier;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -6,14 +6,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/cut_over/token.h"
-#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mysql/session/marker_tables.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {
 namespace {
 
-using mariadb::ApplierOptions;
-using mariadb::ChangeApplier;
+using mysql::ApplierOptions;
+using mysql::ChangeApplier;
 using ::testing::HasSubstr;
 
 constexpr char kFenceNow[] =
@@ -36,9 +36,9 @@ class StreamRulesTest : public TwoServersTest {
   static absl::Status TakeOver(size_t server, uint64_t run,
                                absl::Duration patience = absl::Seconds(30)) {
     std::string place;
-    auto handle = mariadb::LogInToAny(As(server, "mover"), "s3cret", place);
+    auto handle = mysql::LogInToAny(As(server, "mover"), "s3cret", place);
     if (!handle.ok()) return handle.status();
-    return mariadb::TakeOverRun(handle->get(), place, "first", run, patience);
+    return mysql::TakeOverRun(handle->get(), place, "first", run, patience);
   }
   static void Shop(const std::string& statements) {
     servers_[0]->Sql(absl::StrCat("USE ", kDatabase, "; ", statements));
@@ -51,7 +51,7 @@ TEST_F(StreamRulesTest, TokensAndPings_EndTheirBatch) {
   MakeFence(0, "(0, 99, 0, 10000, 1, 1, NULL, NULL)");
   ASSERT_TRUE(TakeOver(0, 1).ok());
   auto applier = Open(OptionsTo(1), start_);
-  mariadb::BinlogReaderOptions options;
+  mysql::BinlogReaderOptions options;
   options.server = As(0, "mover");
   options.stream.position = PositionOf(0);
   options.stream.wanted = [&](std::string_view database, std::string_view table) {
@@ -64,15 +64,15 @@ TEST_F(StreamRulesTest, TokensAndPings_EndTheirBatch) {
     Shop(InsertIn(5, sequence_));
     Shop(hurried);
   }
-  auto reader = mariadb::BinlogReader::Open(options);
+  auto reader = mysql::BinlogReader::Open(options);
   ASSERT_TRUE(reader.ok()) << reader.status();
-  mariadb::BatchLimits limits;
+  mysql::BatchLimits limits;
   limits.time = absl::Minutes(1);
   limits.last = ChangeApplier::Hurries;
   std::vector<size_t> sizes;
   size_t read = 0;
   for (bool ended = false; !ended;) {
-    auto batch = mariadb::ReadBatch(**reader, In(absl::Seconds(60)), limits);
+    auto batch = mysql::ReadBatch(**reader, In(absl::Seconds(60)), limits);
     ASSERT_TRUE(batch.ok()) << batch.status();
     read += batch->transactions.size();
     ended = batch->ended;

@@ -10,9 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/apply/change_applier.h"
-#include "migration/engine/mariadb/stream/binlog_reader.h"
-#include "migration/engine/mariadb/stream/change_batch.h"
+#include "migration/engine/mysql/apply/change_applier.h"
+#include "migration/engine/mysql/stream/binlog_reader.h"
+#include "migration/engine/mysql/stream/change_batch.h"
 #include "migration/fence/guard_sql.h"
 #include "tests/fence/fence_fixture.h"
 
@@ -58,8 +58,8 @@ class TwoServersTest : public ::testing::Test {
     back_start_ = PositionOf(1);
   }
 
-  static MariadbOptions As(size_t server, const std::string& user) {
-    MariadbOptions options = servers_[server]->Account(kDatabase);
+  static MysqlOptions As(size_t server, const std::string& user) {
+    MysqlOptions options = servers_[server]->Account(kDatabase);
     options.user = user;
     return options;
   }
@@ -67,8 +67,8 @@ class TwoServersTest : public ::testing::Test {
     return stream::GtidPosition::Parse(servers_[server]->Value("SELECT @@GLOBAL.gtid_binlog_pos"))
         .value();
   }
-  mariadb::ApplierOptions OptionsTo(size_t recipient) const {
-    mariadb::ApplierOptions options;
+  mysql::ApplierOptions OptionsTo(size_t recipient) const {
+    mysql::ApplierOptions options;
     options.peer_database = "locus_shop";
     options.server = As(recipient, "mover");
     options.tables = {table_};
@@ -80,9 +80,9 @@ class TwoServersTest : public ::testing::Test {
     options.peer = {{.own_lo = 0, .own_hi = 10000}};
     return options;
   }
-  std::unique_ptr<mariadb::ChangeApplier> OpenTo(size_t recipient) {
+  std::unique_ptr<mysql::ChangeApplier> OpenTo(size_t recipient) {
     auto applier =
-        mariadb::ChangeApplier::Open(OptionsTo(recipient), recipient == 1 ? start_ : back_start_);
+        mysql::ChangeApplier::Open(OptionsTo(recipient), recipient == 1 ? start_ : back_start_);
     EXPECT_TRUE(applier.ok()) << applier.status();
     return *std::move(applier);
   }
@@ -100,9 +100,9 @@ class TwoServersTest : public ::testing::Test {
                         Number(NextIn(gene, sequence, from, to)), ", 'l')");
   }
   // Brings what the other server's log has, up to its end; at most `most` transactions.
-  static absl::Status Follow(mariadb::ChangeApplier& applier, size_t from,
+  static absl::Status Follow(mysql::ChangeApplier& applier, size_t from,
                              uint64_t most = UINT64_MAX) {
-    mariadb::BinlogReaderOptions options;
+    mysql::BinlogReaderOptions options;
     options.server = As(from, "mover");
     options.stream.position = applier.position();
     options.stream.spool.directory = servers_[from]->path("");
@@ -113,11 +113,11 @@ class TwoServersTest : public ::testing::Test {
       return applier.Heeds(statement);
     };
     options.stop_at_end = true;
-    auto reader = mariadb::BinlogReader::Open(options);
+    auto reader = mysql::BinlogReader::Open(options);
     if (!reader.ok()) return reader.status();
     while (most > 0) {
-      auto batch = mariadb::ReadBatch(**reader, In(absl::Seconds(60)),
-                                      {.transactions = std::min<uint64_t>(most, 100)});
+      auto batch = mysql::ReadBatch(**reader, In(absl::Seconds(60)),
+                                    {.transactions = std::min<uint64_t>(most, 100)});
       if (!batch.ok()) return batch.status();
       if (auto status = applier.Apply(batch->transactions); !status.ok()) return status;
       if (batch->ended) return absl::OkStatus();

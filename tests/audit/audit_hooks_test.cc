@@ -90,7 +90,7 @@ TEST_F(AuditHooksTest, EachSegmentOfAGenerator_IsARow) {
   const GeneratorStats stats = (*generator)->Stats();
   generator->reset();
   const std::vector<json> rows = Written();
-  EXPECT_GE(rows.size(), stats.leases);
+  EXPECT_GE(rows.size(), stats.allocations);
   ASSERT_EQ(rows.size(), leased.size());
   bool covers_the_last = false;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -200,7 +200,8 @@ TEST_F(AuditHooksTest, EventsOfALease_BecomeTheirKinds) {
 TEST_F(AuditHooksTest, RulesOfSequences_AreRowsWithWhatChanged) {
   int passed = 0;
   MemorySequenceTypeStore types;
-  types.set_on_event(AuditRules(*sink_, context_, [&](const SequenceTypeEvent&) { ++passed; }));
+  types.set_on_event(
+      AuditSequenceTypes(*sink_, context_, [&](const SequenceTypeEvent&) { ++passed; }));
   SequenceType type;
   type.name = "tickets";
   type.step = 5;
@@ -220,7 +221,7 @@ TEST_F(AuditHooksTest, RulesOfSequences_AreRowsWithWhatChanged) {
     kinds.push_back(row["kind"]);
     EXPECT_EQ(row["place"], "memory");
   }
-  EXPECT_THAT(kinds, ElementsAre("rule_created", "rule_altered", "rule_dropped", "rule_created"));
+  EXPECT_THAT(kinds, ElementsAre("type_created", "type_altered", "type_dropped", "type_created"));
   EXPECT_THAT(rows[0]["detail"].get<std::string>(),
               HasSubstr("type tickets: start 0, step 5, max_value 0, at_max error"));
   EXPECT_EQ(rows[1]["detail"], "type tickets: step 5 -> 7");

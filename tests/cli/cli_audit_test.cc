@@ -103,11 +103,11 @@ TEST_F(AuditTest, ChangedRules_AreRecordedWithWhatChanged) {
   for (const json& row : rows) {
     kinds.insert(row["kind"]);
     EXPECT_EQ(row["place"], store);
-    if (row["kind"] == "rule_altered") {
+    if (row["kind"] == "type_altered") {
       EXPECT_EQ(row["detail"], "type tickets: step 5 -> 7");
     }
   }
-  EXPECT_EQ(kinds, (std::set<std::string>{"rule_dropped", "rule_created", "rule_altered"}));
+  EXPECT_EQ(kinds, (std::set<std::string>{"type_dropped", "type_created", "type_altered"}));
   EXPECT_THAT(Audit({"query"}).out, HasSubstr("version "));
 }
 

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/cli/command.h"
 #include "tests/engine/etcd/etcd_server.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
 
 namespace locus {
@@ -47,7 +47,7 @@ const std::vector<CliEngine>& CliEngines() {
   static const std::vector<CliEngine> engines = {
       {"mysql",
        [] {
-         MariadbOptions options = FreshMariadbDatabase();
+         MysqlOptions options = FreshMariadbDatabase();
          // The tables are the verb's to make.
          SharedMariadb().Sql("DROP DATABASE " + options.database);
          SharedMariadb().Sql("CREATE DATABASE " + options.database);

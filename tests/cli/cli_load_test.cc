@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/routing_table.h"
 #include "tests/cli/command.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 
 namespace locus {
 namespace {

@@ -9,12 +9,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/routing_table.h"
-#include "migration/engine/mariadb/run/move_records.h"
-#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mysql/run/move_records.h"
+#include "migration/engine/mysql/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/command.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 
 namespace locus {
 namespace {
@@ -75,7 +75,7 @@ class CliPreflightTest : public CliMoveTest {
     CliMoveTest::SetUp();
     std::vector<Shard> shards;
     for (uint32_t id : {1u, 2u}) {
-      const MariadbOptions options = FreshMariadbDatabase();
+      const MysqlOptions options = FreshMariadbDatabase();
       servers_.push_back(options);
       shards.push_back({.id = id,
                         .name = absl::StrCat("s", id),
@@ -95,7 +95,7 @@ class CliPreflightTest : public CliMoveTest {
                                   password_, "\"\n"));
   }
   std::string password_ = directory_ / "password";
-  std::vector<MariadbOptions> servers_;
+  std::vector<MysqlOptions> servers_;
 };
 
 TEST_F(CliPreflightTest, WhatFails_IsSaidWithItsRemedy) {
@@ -140,7 +140,7 @@ class CliRepairTest : public CliPreflightTest {
  protected:
   void SetUp() override {
     CliPreflightTest::SetUp();
-    for (const MariadbOptions& server : servers_) {
+    for (const MysqlOptions& server : servers_) {
       sessions_.push_back(SqlSession::Open(server).value());
       const bool source = &server == &servers_[0];
       Sql(source ? 0 : 1,
@@ -151,8 +151,8 @@ class CliRepairTest : public CliPreflightTest {
                        source ? 10000 : 0, ", step = 1, server_id = @@server_id;",
                        internal::kCreateVnodes, ";", internal::kMapVnodes));
     }
-    link_ = mariadb::ShardLink::Create(servers_[0]).value();
-    records_ = std::make_unique<mariadb::MoveRecords>(*link_);
+    link_ = mysql::ShardLink::Create(servers_[0]).value();
+    records_ = std::make_unique<mysql::MoveRecords>(*link_);
     ASSERT_TRUE(records_->CreateTables().ok());
     ASSERT_TRUE(records_->Begin(kMove, {1, 2, {{0, 9}}}, {}).ok());
     Sql(0, "UPDATE locus_move SET phase = 'READY', hold = 'a trigger is missing'");
@@ -179,8 +179,8 @@ class CliRepairTest : public CliPreflightTest {
 
   static constexpr char kMove[] = "peak.1>2";
   std::vector<std::unique_ptr<SqlSession>> sessions_;
-  std::unique_ptr<mariadb::ShardLink> link_;
-  std::unique_ptr<mariadb::MoveRecords> records_;
+  std::unique_ptr<mysql::ShardLink> link_;
+  std::unique_ptr<mysql::MoveRecords> records_;
 };
 
 TEST_F(CliRepairTest, SaysWhatIsLostAndAsksTheRunnerToMendIt) {
@@ -422,7 +422,7 @@ TEST_F(CliRepairTest, LostRecord_IsNotBegunAnewAndNamedByTheRunner) {
       "restore "
       "it from a backup";
   // Each shard knows which runner has had the move.
-  Sql(1, absl::StrCat(absl::StrJoin(mariadb::CreateMarkerTables(), ";"),
+  Sql(1, absl::StrCat(absl::StrJoin(mysql::CreateMarkerTables(), ";"),
                       "; INSERT INTO locus_run SET move = '", kMove,
                       "', run = 5, ping = 0, counter = 0"));
   Outcome outcome = RunLocus({"move", "run", file_});

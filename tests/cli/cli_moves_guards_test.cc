@@ -132,7 +132,7 @@ TEST_F(CliMovesGuardsTest, ShardsThatCannotBeAsked_KeepThem) {
   GuardedTable orders, items;
   orders.name = "orders";
   items.name = "items";
-  MariadbOptions options = Server(1).Account("shop1");
+  MysqlOptions options = Server(1).Account("shop1");
   options.user = "mover";
   const absl::Status installed = ShardFence::Create(options, FenceOf({items, orders}))
                                      ->Install(publisher_->Current().value(), 1);

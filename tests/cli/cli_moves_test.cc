@@ -38,7 +38,7 @@ std::string MetricsWith(const std::string& path, const std::string& line) {
 TEST_F(CliMovesTest, SplitIntoThreeAndMergedAgain_EveryAcknowledgedWriteIsThereOnce) {
   // Fences first, so that orders are written while the copy begins.
   for (uint32_t id = 1; id <= 4; ++id) {
-    MariadbOptions options = Server(id).Account(absl::StrCat("shop", id));
+    MysqlOptions options = Server(id).Account(absl::StrCat("shop", id));
     options.user = "mover";
     GuardedTable orders, items;
     orders.name = "orders";

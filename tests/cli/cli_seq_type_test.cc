@@ -43,7 +43,7 @@ class SeqTypeTest : public CommandTest {
     return outcome.err;
   }
   // As a machine sees it that does not know its zone.
-  void SpoilRuleOf(const std::string& type) {
+  void SpoilTypeOf(const std::string& type) {
     sqlite3* db;
     ASSERT_EQ(sqlite3_open(store_.substr(store_.find(':') + 1).c_str(), &db), SQLITE_OK);
     const std::string sql =
@@ -165,7 +165,7 @@ TEST_F(SeqTypeTest, ChangeThatMayRepeatNumbers_NeedsAConfirmation) {
 TEST_F(SeqTypeTest, RuleThatCannotBeRead_IsListedAndDropped) {
   Says({"seq", "type", "create", "bad"});
   Says({"seq", "type", "create", "good"});
-  SpoilRuleOf("bad");
+  SpoilTypeOf("bad");
   const Outcome list = Run({"seq", "type", "list"});
   EXPECT_EQ(list.exit, 1);
   EXPECT_THAT(list.out, HasSubstr("good"));

@@ -88,7 +88,7 @@ TEST_F(StoreTest, Show_ListsTheSectionsThatLeased) {
   // Genes 24031 and 60696 lie in sections 93 and 237.
   EXPECT_THAT(RunLocus({"store", "show", store_}).out,
               MatchesRegex("space orders\nbase [0-9]+\nfloor [0-9]+\nlosses 1\n"
-                           "section  vnodes +head +lead_s  last_lease\n"
+                           "section  vnodes +head +lead_s  last_allocation\n"
                            " +93  23808-24063 +[0-9]+ +[0-9.]+  [-0-9]+T[:0-9]+Z\n"
                            " +237  60672-60927 +[0-9]+ +[0-9.]+  [-0-9]+T[:0-9]+Z\n"));
 }

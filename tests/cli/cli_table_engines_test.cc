@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/cli/command.h"
 #include "tests/engine/etcd/etcd_server.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 #include "tests/source/http_table_server.h"
 #include "tests/support/authority.h"
 #include "tests/support/private_server.h"
@@ -87,14 +87,14 @@ TEST_F(CliTablePlaceTest, EtcdNewestDeletedOrPutBack_NextEpochIsAboveAllThatIsKe
 }
 
 TEST_F(CliTablePlaceTest, Mysql) {
-  MariadbOptions options = FreshMariadbDatabase();
+  MysqlOptions options = FreshMariadbDatabase();
   setenv("LOCUS_TABLE_PASSWORD", options.password.c_str(), 1);
   PublishWatchAndGoBack("mysql://locus@127.0.0.1:" + std::to_string(options.hosts[0].port) + "/" +
                         options.database);
 }
 
 TEST_F(CliTablePlaceTest, MysqlOfAnEarlierVersion_SaysThatNoReasonIsKept) {
-  const MariadbOptions options = FreshMariadbDatabase();
+  const MysqlOptions options = FreshMariadbDatabase();
   setenv("LOCUS_TABLE_PASSWORD", options.password.c_str(), 1);
   const std::string uri =
       absl::StrCat("mysql://locus@127.0.0.1:", options.hosts[0].port, "/", options.database);
@@ -187,7 +187,7 @@ TEST_F(CliTablePlaceTest, HttpsWithAToken_NeedsBothRight) {
 
 // The token of one server must not reach another one.
 TEST_F(CliTablePlaceTest, PasswordOfTheStore_IsNotSentToTheTablesServer) {
-  MariadbOptions options = FreshMariadbDatabase();
+  MysqlOptions options = FreshMariadbDatabase();
   const std::string store =
       "mysql://locus@127.0.0.1:" + std::to_string(options.hosts[0].port) + "/" + options.database;
   HttpTableServer server;

@@ -14,8 +14,8 @@
 #include "nlohmann/json.hpp"
 #include "src/base/text.h"
 #include "tests/cli/command.h"
-#include "tests/engine/mariadb/mariadb_server.h"
-#include "tests/engine/mariadb/sql_sections.h"
+#include "tests/engine/mysql/mariadb_server.h"
+#include "tests/engine/mysql/sql_sections.h"
 #include "tests/support/golden.h"
 
 namespace locus {
@@ -91,7 +91,7 @@ class TableSqlTest : public CommandTest {
   }
 
   std::vector<Row> Sql(const std::string& statements) {
-    std::vector<mariadb::Result> results =
+    std::vector<mysql::Result> results =
         server_.Sql(absl::StrCat("SET NAMES utf8mb4; USE ", database_, "; ", statements));
     std::vector<Row> rows;
     if (results.empty()) return rows;

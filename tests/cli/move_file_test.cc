@@ -64,7 +64,7 @@ TEST(MoveFileTest, LeastFile_HasTheDefaults) {
   orders.guard.name = "orders";
   EXPECT_EQ(file->tables[0], orders);
   EXPECT_EQ(file->mover.user, "mover");
-  EXPECT_EQ(file->mover.tls, MariadbOptions::Tls::kBeyondLoopback);
+  EXPECT_EQ(file->mover.tls, MysqlOptions::Tls::kBeyondLoopback);
   EXPECT_EQ(file->pace.dwell, MovePace().dwell);
   EXPECT_EQ(file->gates.history_list, MoveGates().history_list);
 }
@@ -136,7 +136,7 @@ command_rolls_back = true
   EXPECT_FALSE(file->tables[0].replaces);
   EXPECT_TRUE(file->tables[1].replaces);
   EXPECT_THAT(file->administrators, ElementsAre("dba@%"));
-  EXPECT_EQ(file->mover.tls, MariadbOptions::Tls::kAlways);
+  EXPECT_EQ(file->mover.tls, MysqlOptions::Tls::kAlways);
   EXPECT_EQ(file->mover.tls_ca_file, "/ca.pem");
   EXPECT_EQ(file->mover.connect_timeout, absl::Seconds(2));
   EXPECT_EQ(file->mover.timeout, absl::Seconds(90));
@@ -264,8 +264,8 @@ TEST(MovesOfTest, EachLeg_IsAMoveWithItsShardsAndPassword) {
   EXPECT_EQ(move.source.server.database, "shop");
   EXPECT_EQ(move.source.server.password, "s3cret");
   EXPECT_EQ(move.target.server.hosts[0].port, 3307);
-  EXPECT_EQ(move.target.server.tls, MariadbOptions::Tls::kAlways);
-  const std::vector<MariadbOptions> candidates = CandidatesOf(file, move.source);
+  EXPECT_EQ(move.target.server.tls, MysqlOptions::Tls::kAlways);
+  const std::vector<MysqlOptions> candidates = CandidatesOf(file, move.source);
   ASSERT_THAT(candidates, SizeIs(1));
   EXPECT_EQ(candidates[0].hosts[0].name, "10.9.9.8");
   EXPECT_EQ(candidates[0].user, "mover");
@@ -304,7 +304,7 @@ TEST(NewMoveFileTest, WhatItWrites_ParsesBackToTheDefaults) {
   EXPECT_EQ(file->gates.oldest_transaction, MoveGates().oldest_transaction);
   EXPECT_EQ(file->gates.history_list, MoveGates().history_list);
   EXPECT_EQ(file->gates.patience, MoveGates().patience);
-  EXPECT_EQ(file->mover.timeout, MariadbOptions().timeout);
+  EXPECT_EQ(file->mover.timeout, MysqlOptions().timeout);
   EXPECT_THAT(text, AllOf(HasSubstr("#   move-12.1>2   orders-a -> orders \"b\", vnodes 0-99"),
                           HasSubstr("# [shards.\"orders \\\"b\\\"\"]")));
   // What stands in comments is right, too.

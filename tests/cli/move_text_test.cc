@@ -22,7 +22,7 @@ class MoveTextTest : public ::testing::Test {
     move.source.name = "a";
     move.target.name = "b";
     move.ranges = {{0, 99}};
-    mariadb::MoveRecord record;
+    mysql::MoveRecord record;
     record.phase = phase;
     record.silent = silent_;
     record.wish.started = true;
@@ -33,7 +33,7 @@ class MoveTextTest : public ::testing::Test {
     view_.source = view_.target = internal::BandFence();
     return StatusText(move, view_, {}, "peak.toml", {});
   }
-  mariadb::MoveView view_;
+  mysql::MoveView view_;
   absl::Duration silent_ = absl::Seconds(1);
   std::string hold_;
   uint32_t goal_ = 0;

@@ -36,7 +36,7 @@ class ConsoleApiTest : public ::testing::Test {
         OrderIdGenerator::Create(std::make_shared<MemorySegmentStore>(), orders).value();
     codec_ = std::make_shared<const OrderNoCodec>(
         OrderNoCodec::Create(KeyRing::Generate().value()).value());
-    parts->numbers = codec_;
+    parts->order_no_codec = codec_;
     parts->sequences = std::make_shared<SequenceSet>(MemorySequencer::Create({}).value(), 100);
     leases_ = std::make_shared<MemoryWorkerLeaseStore>();
     ASSERT_TRUE(leases_->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());

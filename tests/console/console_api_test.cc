@@ -289,7 +289,7 @@ TEST_F(ConsoleApiTest, Stats_AreThoseOfTheProcess_WithTheirHistory) {
   Fits("Stats", stats["current"]);
   Fits("StatsHistory", stats["history"]);
   Fits("StoreStats", stats["current"]["orders"]["stores"][0]);
-  Fits("Latency", stats["current"]["orders"]["lease_latency"]);
+  Fits("Latency", stats["current"]["orders"]["store_latency"]);
   EXPECT_EQ(stats["current"]["sequences"][0]["name"], "invoices");
 }
 

@@ -18,11 +18,11 @@ class ConsoleTypesTest : public ConsoleApiTest {
     auto open = [](const SequencerOptions& options) -> absl::StatusOr<std::shared_ptr<Sequencer>> {
       return MemorySequencer::Create(options);
     };
-    auto ruled = std::make_unique<RuledNumbers>(
-        std::make_unique<TypedSequences>(types_of_store_, open), RuledNumbers::Options());
+    auto typed = std::make_unique<TypedNumbers>(
+        std::make_unique<TypedSequences>(types_of_store_, open), TypedNumbers::Options());
     Serve(std::make_shared<SequenceSet>(MemorySequencer::Create({}).value(), 100,
                                         std::set<std::string>(), SegmentSequence::Options(),
-                                        std::move(ruled)));
+                                        std::move(typed)));
   }
   void TearDown() override { server_.reset(); }
 
@@ -47,7 +47,7 @@ class ConsoleTypesTest : public ConsoleApiTest {
     ASSERT_TRUE(created.ok()) << created.status();
   }
   std::shared_ptr<NumberGenerator> Draw(const std::string& type, const std::string& key) {
-    RuledNumbers& numbers = *parts_->sequences->ruled();
+    TypedNumbers& numbers = *parts_->sequences->typed();
     auto generator = numbers.Wait(numbers.Open(type, key).value(), ConsoleServer::Soon()).value();
     EXPECT_TRUE(generator->NextBlock(1, ConsoleServer::Soon()).ok());
     return generator;
@@ -91,7 +91,7 @@ TEST_F(ConsoleTypesTest, Rules_AreThoseOfTheStoreWithTheCountersOfTheProcess) {
   ASSERT_EQ(shops["counters"].size(), 2u);
   Fits("NumberCounter", shops["counters"][0]);
   EXPECT_EQ(shops["counters"][1]["key"], "north \"1\"");
-  EXPECT_EQ(shops["counters"][1]["rule_version"], shops["version"]);
+  EXPECT_EQ(shops["counters"][1]["type_version"], shops["version"]);
   EXPECT_EQ(shops["counters"][1]["numbers"], 1);
 }
 
@@ -99,13 +99,13 @@ TEST_F(ConsoleTypesTest, DroppedTypes_AreShownWhileCountersAreLeft) {
   Create("bills", "{seq:8}");
   const auto generator = Draw("bills", "");
   ASSERT_TRUE(types_of_store_->Drop("bills", types_of_store_->Find("bills")->version).ok());
-  ASSERT_TRUE(WaitUntil([&] { return generator->Stats().rule_version == 0; }));
+  ASSERT_TRUE(WaitUntil([&] { return generator->Stats().type_version == 0; }));
   const json answer = server_->Get("/v1/types");
   ASSERT_EQ(answer["types"].size(), 1u);
   Fits("NumberType", answer["types"][0]);
   EXPECT_EQ(answer["types"][0]["dropped"], true);
   EXPECT_EQ(answer["types"][0]["pattern"], "{seq:8}");
-  EXPECT_EQ(answer["types"][0]["counters"][0]["rule_version"], "0");
+  EXPECT_EQ(answer["types"][0]["counters"][0]["type_version"], "0");
 }
 
 TEST_F(ConsoleTypesTest, ChangedRule_IsToldToWhoWatches) {
@@ -113,7 +113,7 @@ TEST_F(ConsoleTypesTest, ChangedRule_IsToldToWhoWatches) {
   EventReader events(*server_);
   const auto told = [&](const std::string& version) {
     const json event = events.NextOf("types", [&](const json& each) {
-      return each["types"].size() == 1 && each["types"][0]["rule_versions"] == json({version});
+      return each["types"].size() == 1 && each["types"][0]["type_versions"] == json({version});
     });
     EXPECT_FALSE(event.is_null()) << "version " << version;
     return event;

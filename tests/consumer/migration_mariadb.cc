@@ -5,7 +5,7 @@
 #include "locus/migration/shard_fence.h"
 
 int main() {
-  locus::MariadbOptions server;
+  locus::MysqlOptions server;
   server.hosts = {{"127.0.0.1", 1}};  // tcpmux: nobody listens there
   server.user = "mover";
   server.database = "shop";

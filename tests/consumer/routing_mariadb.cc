@@ -3,15 +3,15 @@
 #include <chrono>
 #include <iostream>
 
-#include "locus/routing/engine/mariadb.h"
+#include "locus/routing/engine/mysql.h"
 #include "locus/routing/engine/shard_pools.h"
 
 int main() {
-  locus::MariadbTableOptions options;
+  locus::MysqlTableOptions options;
   options.mariadb.hosts = {{"127.0.0.1", 1}};  // tcpmux: nobody listens there
   options.mariadb.user = "shop";
   options.mariadb.database = "shop";
-  auto source = locus::MariadbTableSource::Open(options).value();
+  auto source = locus::MysqlTableSource::Open(options).value();
   locus::ShardPoolsOptions shards;
   shards.user = "shop";
   auto pools = locus::ShardPools::Create(shards).value();

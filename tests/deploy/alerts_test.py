@@ -364,7 +364,7 @@ class Front(Alerts):
         self.fires("LocusAnswersForgotten", before, wait("answers are forgotten", forgotten))
 
 
-class LeaseNodes(Alerts):
+class ClusterNodes(Alerts):
     """Nodes of a cluster that leases worker IDs."""
 
     def setUp(self):

@@ -38,7 +38,7 @@ class Rules(Alerts):
         locus("seq", "create", "--store", uri, "--first-ever")
 
     def version(self, text):
-        return value(text, "locus_number_rule_version", self.OF_TYPE)
+        return value(text, "locus_sequence_type_version", self.OF_TYPE)
 
     def test_rule_that_callers_contradict_and_clock_and_changes(self):
         uri = f"sqlite:{self.directory}/numbers.db"
@@ -48,7 +48,7 @@ class Rules(Alerts):
         self.assertEqual(promtool.check(before), "")
         self.assertEqual(fired(before, before), set())
         self.assertEqual(service.ask("GET", "/v1/sequences/bills/next?step=5")[0], 412)
-        self.fires("LocusNumberRuleRefused", before, service.metrics())
+        self.fires("LocusSequenceTypeRefused", before, service.metrics())
         service.faults.shift_clock(-2 * 86400)
         self.assertEqual(service.ask("GET", "/v1/numbers/bills/next")[0], 200)
         self.fires("LocusNumberClockBehind", before, service.metrics())
@@ -57,7 +57,7 @@ class Rules(Alerts):
         locus("seq", "type", "alter", "bills", "--store", uri, "--step", "2")
         altered = wait("the rule is read", lambda: self.when(
             service, lambda text: self.version(text) == self.version(before) + 1))
-        differ = "LocusNumberRulesDiffer"
+        differ = "LocusSequenceTypesDiffer"
         both = {("shop", "a:1"): [(before, BEFORE)], ("shop", "b:1"): [(altered, BEFORE)]}
         self.assertIn(differ, promtool.alerts(both))
         both[("shop", "a:1")] = both[("shop", "b:1")]
@@ -65,7 +65,7 @@ class Rules(Alerts):
         locus("seq", "type", "drop", "bills", "--store", uri)
         dropped = wait("the drop is noticed", lambda: self.when(
             service, lambda text: self.version(text) == 0))
-        self.fires("LocusNumberRuleDropped", before, dropped)
+        self.fires("LocusSequenceTypeDropped", before, dropped)
 
     def test_store_that_was_lost(self):
         uri = f"sqlite:{self.directory}/numbers.db"
@@ -100,9 +100,9 @@ class Rules(Alerts):
         before = service.metrics()
         redis.kill()
         failed = wait("the rule is looked for", lambda: self.when(
-            service, lambda text: value(text, "locus_number_rule_failures_total",
+            service, lambda text: value(text, "locus_sequence_type_failures_total",
                                         self.OF_TYPE) > 0))
-        self.fires("LocusNumberRuleUnread", before, failed)
+        self.fires("LocusSequenceTypeUnread", before, failed)
 
 
 class SequenceNodes(Alerts):
@@ -128,7 +128,7 @@ class SequenceNodes(Alerts):
              lambda: self.of_strict(node, "sections_owned") == self.SECTIONS)
         wait("it gives numbers", lambda: self.draw(node) == 200)
         return wait("its leases are fresh", lambda: self.when(
-            node, lambda text: value(text, "locus_strict_lease_left_seconds") > self.TTL / 4))
+            node, lambda text: value(text, "locus_strict_ownership_left_seconds") > self.TTL / 4))
 
     def draw(self, node, uids=range(0, 1000000, 100000)):
         return node.ask("POST", "/v1/strict/next", {"uids": [str(uid) for uid in uids]})[0]
@@ -142,10 +142,10 @@ class SequenceNodes(Alerts):
         self.addCleanup(lock.close)
         lock.execute("BEGIN IMMEDIATE")
         wait("the leases have ended",
-             lambda: self.of_strict(node, "lease_left_seconds") < 0)
+             lambda: self.of_strict(node, "ownership_left_seconds") < 0)
         self.assertEqual(self.draw(node), 503)
         metrics = node.metrics()
-        self.fires("LocusStrictLeaseNearEnd", before, metrics)
+        self.fires("LocusStrictOwnershipNearEnd", before, metrics)
         self.fires("LocusStrictUnavailable", before, metrics)
 
     def test_sections_that_nobody_has(self):
@@ -204,11 +204,11 @@ class ClusterAsStore(Alerts):
     """A cluster of locusd that keeps rules."""
     MOST = 1024
 
-    def make_rules(self, node):
+    def make_types(self, node):
         connection = http.client.HTTPConnection(node.url.removeprefix("http://"), timeout=60)
         self.addCleanup(connection.close)
         for number in range(int(0.9 * self.MOST) + 1):
-            connection.request("POST", "/v1/rules", json.dumps({
+            connection.request("POST", "/v1/types", json.dumps({
                 "name": f"type-{number}", "expected": "0",
                 "next": {"version": "7", "text_hex": b"step=1".hex()}}))
             answer = connection.getresponse()
@@ -226,7 +226,7 @@ class ClusterAsStore(Alerts):
         node.start()
         wait("it leads", lambda: value(node.metrics(), "locusd_leads") == 1)
         before = node.metrics()
-        self.make_rules(node)
+        self.make_types(node)
         metrics = node.metrics()
         self.assertGreater(value(metrics, "locusd_rules"), 0.9 * self.MOST)
         self.fires("LocusdStoreNearlyFull", before, metrics, "locusd")

@@ -20,7 +20,7 @@
 #include "locus/routing/uri.h"
 #include "locus/segment_sequence.h"
 #include "tests/docs/console_document.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
 #include "tests/support/temporary_directory.h"
 

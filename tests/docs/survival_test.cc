@@ -9,9 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "locus/engine/mariadb.h"
-#include "tests/engine/mariadb/mariadb_replica.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "locus/engine/mysql.h"
+#include "tests/engine/mysql/mariadb_replica.h"
+#include "tests/engine/mysql/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
 
 namespace locus {
@@ -32,7 +32,7 @@ struct Numbers {
 Numbers AllAt(int64_t number) { return {number, number, number}; }
 
 void MakeCounters(MariadbServer& server) {
-  ASSERT_TRUE(MariadbSegmentStore::CreateSchema(server.OptionsFor(kDatabase)).ok());
+  ASSERT_TRUE(MysqlSegmentStore::CreateSchema(server.OptionsFor(kDatabase)).ok());
   server.Sql(
       "USE locus_counting; CREATE TABLE numbered (id BIGINT PRIMARY KEY AUTO_INCREMENT);"
       "CREATE TABLE ticket (name VARCHAR(64) PRIMARY KEY, n BIGINT NOT NULL);"
@@ -52,7 +52,7 @@ Numbers Next(MariadbServer& server) {
   numbers.auto_increment = last_insert_id("INSERT INTO numbered VALUES ()");
   numbers.ticket =
       last_insert_id("UPDATE ticket SET n = LAST_INSERT_ID(n + 1) WHERE name = 'orders'");
-  auto sequencer = MariadbSequencer::Open(server.Account(kDatabase), {});
+  auto sequencer = MysqlSequencer::Open(server.Account(kDatabase), {});
   EXPECT_TRUE(sequencer.ok()) << sequencer.status();
   numbers.sequencer = (*sequencer)->Next("orders").value();
   return numbers;

@@ -72,7 +72,8 @@ TEST(ExamplesTest, ThreadPool_HandsOutWhatItIsAskedForAndWritesMetrics) {
   // A call may be missed each time that a segment is replaced under it (GeneratorStats::ids).
   double ids = metrics.Value("locus_order_ids_total", {{"space", "orders"}});
   EXPECT_LE(ids, 20000);
-  EXPECT_GE(ids, 20000 - 4 * metrics.Value("locus_store_leases_total", {{"space", "orders"}}));
+  EXPECT_GE(ids,
+            20000 - 4 * metrics.Value("locus_segments_allocated_total", {{"space", "orders"}}));
   EXPECT_EQ(metrics.Value("locus_store_first_uses_total", {{"space", "orders"}}), 0);
   EXPECT_EQ(metrics.Value("locus_store_up", {{"space", "orders"}}), 1);
   EXPECT_EQ(RunExample("thread_pool x 0 1 2>&1").code, 2);

@@ -25,7 +25,7 @@ class DropGuardsTest : public FencedServerTest {
     ASSERT_TRUE(installed.ok()) << installed;
   }
   ShardFence Fence(std::vector<GuardedTable> tables = {{.name = "items"}, {.name = "orders"}}) {
-    MariadbOptions options = server_->Account(kDatabase);
+    MysqlOptions options = server_->Account(kDatabase);
     options.user = "mover";
     return ShardFence::Create(options, FenceOf(std::move(tables))).value();
   }
@@ -102,7 +102,7 @@ TEST_F(DropGuardsTest, GuardedTableThatIsNotNamed_KeepsThem) {
 
 // A slow reader must not make everybody else wait behind DROP TRIGGER.
 TEST_F(DropGuardsTest, TableInUse_IsUnavailableAndTheCallGoesOn) {
-  MariadbOptions options = server_->Account(kDatabase);
+  MysqlOptions options = server_->Account(kDatabase);
   auto reader = SqlSession::Open(options).value();
   ASSERT_TRUE(reader->Run("BEGIN; SELECT * FROM orders").ok());
   const auto dropped = Fence().DropGuards(false);
@@ -117,7 +117,7 @@ TEST_F(DropGuardsTest, TableInUse_IsUnavailableAndTheCallGoesOn) {
 }
 
 TEST_F(DropGuardsTest, WhileAMoveIsPrepared_IsUnavailable) {
-  MariadbOptions options = server_->Account(kDatabase);
+  MysqlOptions options = server_->Account(kDatabase);
   auto runner = SqlSession::Open(options).value();
   ASSERT_TRUE(runner->Run("DO GET_LOCK(CONCAT('locus_prepare ', SHA1(DATABASE())), 2)").ok());
   const auto dropped = Fence().DropGuards(false);

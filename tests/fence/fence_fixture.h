@@ -9,7 +9,7 @@
 #include "locus/migration/moved_table.h"
 #include "locus/migration/shard_fence.h"
 #include "locus/order_id.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 #include "tests/pool/shard_pools_fixture.h"
 
 namespace locus {

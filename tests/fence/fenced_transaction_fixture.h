@@ -66,7 +66,7 @@ class FencedTransactionTest : public ::testing::Test {
                      "140737488355327) % 10000 *"
                      " 6181 + (order_id >> 47 & 65535) * 2531) % 10000 BETWEEN ",
                      first, " AND ", end - 1));
-    MariadbOptions mover = servers_[to]->Account(kDatabase);
+    MysqlOptions mover = servers_[to]->Account(kDatabase);
     mover.user = "mover";
     auto session = SqlSession::Open(mover).value();
     for (const auto& row : rows[0].rows) {

@@ -15,7 +15,7 @@
 namespace locus {
 namespace {
 
-using mariadb::Result;
+using mysql::Result;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -46,8 +46,8 @@ class ShardFenceTest : public ::testing::Test {
                               kDatabase, "; USE ", kDatabase, "; ", kTables));
   }
 
-  MariadbOptions As(const std::string& user) {
-    MariadbOptions options = server_->Account(kDatabase);
+  MysqlOptions As(const std::string& user) {
+    MysqlOptions options = server_->Account(kDatabase);
     options.user = user;
     return options;
   }
@@ -439,7 +439,7 @@ TEST(ShardFenceServerTest, WithoutSequencesAndRecursions_MapAndPostsAreWhole) {
   MariadbServer server(settings);
   ASSERT_TRUE(server.Start());
   MakeMover(server);
-  MariadbOptions options = server.OptionsFor("locus_shop");
+  MysqlOptions options = server.OptionsFor("locus_shop");
   server.Sql("CREATE TABLE locus_shop.orders (order_id BIGINT UNSIGNED PRIMARY KEY)");
   options.user = "mover";
   const absl::Status status =

@@ -41,7 +41,7 @@ inline RoutingTable TableOfStep(const std::vector<Shard>& shards, uint32_t permy
 inline void InstallFencesOfTwo(MariadbServer& first, MariadbServer& second,
                                const std::vector<Shard>& shards, const std::string& database) {
   for (MariadbServer* server : {&first, &second}) {
-    MariadbOptions mover = server->Account(database);
+    MysqlOptions mover = server->Account(database);
     mover.user = "mover";
     const absl::Status installed =
         ShardFence::Create(mover, FenceOf({{.name = "orders"}}))

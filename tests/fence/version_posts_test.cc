@@ -9,11 +9,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/stream/binlog_reader.h"
-#include "migration/engine/mariadb/stream/change_batch.h"
+#include "migration/engine/mysql/stream/binlog_reader.h"
+#include "migration/engine/mysql/stream/change_batch.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/tombstone_sql.h"
-#include "tests/engine/mariadb/mariadb_replica.h"
+#include "tests/engine/mysql/mariadb_replica.h"
 #include "tests/fence/fence_fixture.h"
 
 namespace locus {
@@ -206,7 +206,7 @@ TEST_F(VersionPostsTest, WritersOnAFewKeys_VersionsRiseInTheOrderOfCommits) {
     }
     for (std::thread& thread : threads) thread.join();
 
-    mariadb::BinlogReaderOptions options;
+    mysql::BinlogReaderOptions options;
     options.server = server_->Account(kDatabase);
     options.server.user = "mover";
     options.stream.position = start;
@@ -215,13 +215,13 @@ TEST_F(VersionPostsTest, WritersOnAFewKeys_VersionsRiseInTheOrderOfCommits) {
       return database == kDatabase && table == "orders";
     };
     options.stop_at_end = true;
-    auto reader = mariadb::BinlogReader::Open(options);
+    auto reader = mysql::BinlogReader::Open(options);
     ASSERT_TRUE(reader.ok()) << reader.status();
     std::map<uint64_t, uint64_t> known;
     uint64_t changes = 0;
     auto number = [](const stream::Value& value) { return std::get<uint64_t>(value); };
     for (bool ended = false; !ended;) {
-      auto batch = mariadb::ReadBatch(**reader, In(absl::Seconds(60)));
+      auto batch = mysql::ReadBatch(**reader, In(absl::Seconds(60)));
       ASSERT_TRUE(batch.ok()) << batch.status();
       ended = batch->ended;
       for (stream::ChangeTransaction& transaction : batch->transactions) {

@@ -143,7 +143,7 @@ TEST_F(VersionTriggersTest, PrimaryKey_CannotChange) {
 }
 
 TEST_F(VersionTriggersTest, Mover_WritesVersionsAsTheyAre) {
-  MariadbOptions options = server_->Account(kDatabase);
+  MysqlOptions options = server_->Account(kDatabase);
   options.user = "mover";
   auto mover = SqlSession::Open(options).value();
   ASSERT_TRUE(mover

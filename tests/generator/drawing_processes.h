@@ -41,7 +41,7 @@ class DrawingProcesses {
 
   // All processes together, since the beginning.
   uint64_t drawn() const;
-  // Calls for IDs that failed, by absl::StatusCode, and leases that failed, of all processes.
+  // Calls for IDs that failed, by absl::StatusCode, and allocations that failed, of all processes.
   uint64_t failed_calls() const;
   uint64_t failed_calls(absl::StatusCode code) const;
   uint64_t store_failures() const;

@@ -27,7 +27,7 @@ TEST(DrawingProcessesTest, OneStore_NoIdTwice) {
   EXPECT_GE(processes.drawn(), 160000u);
 }
 
-// Each process leases from a store of its own, so they repeat each other: the check must see it.
+// Each process allocates from a store of its own, so they repeat each other: the check must see it.
 // The floor hardly rises, so it does not keep those apart that begin at different times.
 TEST(DrawingProcessesTest, StoresThatKnowNothingOfEachOther_RepeatIsSeen) {
   SpaceOptions space;

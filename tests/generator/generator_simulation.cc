@@ -28,11 +28,11 @@ struct SmallCounters {
 
 // A request on its way to the store, or an answer on its way back.
 struct Message {
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   absl::Time caller_now;
   bool given_up = false;  // the asker heard of a timeout
   bool executed = false;
-  absl::StatusOr<LeaseReply> reply = LeaseReply();
+  absl::StatusOr<SegmentReply> reply = SegmentReply();
 };
 
 // One process with a generator: the real counters and the real loader.
@@ -85,7 +85,7 @@ class Process {
     uint64_t dropped = loader_.totals().dropped + counters_.overtaken();
     coverage.segments_dropped += dropped;
     if (taken > arrived || arrived - taken > dropped * longest) {
-      world_.Violated(absl::StrCat("of ", arrived, " sequences leased ", taken,
+      world_.Violated(absl::StrCat("of ", arrived, " sequences allocated ", taken,
                                    " were handed out, but only ", dropped, " segments dropped"));
     }
   }
@@ -146,10 +146,10 @@ class Process {
     last_[vnode] = sequence;
     uint32_t section = counters_.SectionOf(vnode);
     ++taken_[section];
-    bool leased = std::any_of(arrived_.begin(), arrived_.end(), [&](const Segment& segment) {
+    bool allocated = std::any_of(arrived_.begin(), arrived_.end(), [&](const Segment& segment) {
       return sequence >= segment.first && sequence < segment.end();
     });
-    if (!leased) world_.Violated(absl::StrCat("sequence ", sequence, " was never leased"));
+    if (!allocated) world_.Violated(absl::StrCat("sequence ", sequence, " was never allocated"));
     NoteCurrent();
     Used& used = used_[section];
     double seconds = std::max(1.0, absl::ToDoubleSeconds(world_.boot() - used.since));
@@ -173,7 +173,7 @@ class Process {
     NoteCurrent();
     if (message.requests.empty()) return;
     message.caller_now = Now();
-    for (const LeaseRequest& request : message.requests) {
+    for (const SegmentRequest& request : message.requests) {
       double wanted = used_[request.section].peak * absl::ToDoubleSeconds(kHorizon);
       uint64_t most = 64 * std::bit_ceil(static_cast<uint64_t>(wanted / 64) + 1);
       if (request.length > std::max<uint64_t>(64, most)) {
@@ -197,7 +197,7 @@ class Process {
     if (!message.executed) {
       if (world_.OneIn(8)) return Remove(i);
       message.executed = true;
-      message.reply = world_.Lease(message.requests, message.caller_now);
+      message.reply = world_.Allocate(message.requests, message.caller_now);
       coverage.late_answers += message.given_up;
       return;
     }
@@ -210,7 +210,7 @@ class Process {
   }
   void Deliver(const Message& message) {
     if (!message.reply.ok()) return loader_.Failed(message.requests, world_.boot());
-    for (const LeaseGrant& grant : message.reply->grants) {
+    for (const SegmentGrant& grant : message.reply->grants) {
       if (grant.segment.length > 0) arrived_.push_back(grant.segment);
     }
     loader_.Granted(message.requests, *message.reply, world_.boot());

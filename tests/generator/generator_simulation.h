@@ -26,11 +26,11 @@ std::string Simulate(uint64_t seed, Fault fault);
 // How much the runs so far have covered, so that a test can tell a simulation that does nothing.
 struct SimulationCoverage {
   uint64_t ids = 0;
-  uint64_t leases = 0;
+  uint64_t allocations = 0;
   uint64_t late_answers = 0;  // granted after the asker gave up
   uint64_t losses_noticed = 0;
   uint64_t silent_rewinds = 0;
-  uint64_t uncovered_leases = 0;
+  uint64_t uncovered_segments = 0;
   uint64_t crashes = 0;
   uint64_t refused_clocks = 0;
   uint64_t segments_dropped = 0;

@@ -22,17 +22,17 @@ TEST(GeneratorSimulation, RandomHistories_KeepEveryInvariant) {
     ASSERT_EQ(violation, "") << "replay with --seed=" << seed;
   }
   const SimulationCoverage& coverage = Coverage();
-  std::cout << seeds << " seeds: " << coverage.ids << " IDs, " << coverage.leases << " leases, "
-            << coverage.late_answers << " late answers, " << coverage.losses_noticed
-            << " losses noticed, " << coverage.silent_rewinds << " silent rewinds, "
-            << coverage.uncovered_leases << " leases unnoticed, " << coverage.crashes
-            << " crashes, " << coverage.refused_clocks << " clocks refused, "
+  std::cout << seeds << " seeds: " << coverage.ids << " IDs, " << coverage.allocations
+            << " allocations, " << coverage.late_answers << " late answers, "
+            << coverage.losses_noticed << " losses noticed, " << coverage.silent_rewinds
+            << " silent rewinds, " << coverage.uncovered_segments << " allocations unnoticed, "
+            << coverage.crashes << " crashes, " << coverage.refused_clocks << " clocks refused, "
             << coverage.segments_dropped << " segments dropped\n";
   if (seeds < 1000) return;  // a replay
   EXPECT_GT(coverage.ids, seeds);
-  EXPECT_GT(coverage.leases, seeds);
+  EXPECT_GT(coverage.allocations, seeds);
   for (uint64_t count : {coverage.late_answers, coverage.losses_noticed, coverage.silent_rewinds,
-                         coverage.uncovered_leases, coverage.crashes, coverage.refused_clocks,
+                         coverage.uncovered_segments, coverage.crashes, coverage.refused_clocks,
                          coverage.segments_dropped}) {
     EXPECT_GT(count, 100u);
   }

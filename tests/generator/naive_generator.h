@@ -28,8 +28,8 @@ class NaiveGenerator {
     Segment& segment = segments_[section];
     uint64_t sequence = std::max(next_[gene], segment.first);
     if (segment.length == 0 || sequence >= segment.end()) {
-      LeaseRequest request{section, length_, segment.end()};
-      auto reply = store_.Lease(space_, options_, {&request, 1}, now);
+      SegmentRequest request{section, length_, segment.end()};
+      auto reply = store_.Allocate(space_, options_, {&request, 1}, now);
       if (!reply.ok()) return reply.status();
       if (reply->grants[0].segment.length == 0) return absl::UnavailableError("lead used up");
       segment = reply->grants[0].segment;

@@ -37,7 +37,7 @@ TEST_F(GeneratorTest, NarrowSequencesUsedUp_IsOutOfRangeWithoutWide) {
   int calls = store_->calls();
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(generator->TryNext(kBuyer).ok());
   executor_.RunReady();
-  EXPECT_EQ(store_->calls(), calls) << "nothing more is leased";
+  EXPECT_EQ(store_->calls(), calls) << "nothing more is allocated";
 }
 
 TEST_F(GeneratorTest, NarrowSequencesUsedUp_GoOnWideWhenAsked) {
@@ -80,7 +80,7 @@ TEST_F(GeneratorTest, LeadUsedUp_WaitsForTheFloor) {
   clock_.Advance(absl::Seconds(200));  // past the jump of creation
   for (int i = 0; i < 9000; ++i) Take(*generator, kBuyer);
   EXPECT_NE(std::count(events.begin(), events.end(), GeneratorEvent::Kind::kLeadUsedUp), 0);
-  EXPECT_NE(std::count(events.begin(), events.end(), GeneratorEvent::Kind::kLeased), 0);
+  EXPECT_NE(std::count(events.begin(), events.end(), GeneratorEvent::Kind::kAllocated), 0);
   EXPECT_NE(std::count(events.begin(), events.end(), GeneratorEvent::Kind::kStarved), 0);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a generator does while its store fails, refuses, loses leases or grants what it must not.
+// What a generator does while its store fails, refuses, loses allocations or grants what it must
+// not.
 #include <functional>
 #include <set>
 #include <vector>
@@ -135,22 +136,22 @@ TEST_F(GeneratorTest, WokenAgainAndAgain_KeepsFewTimers) {
 class LyingStore : public FaultySegmentStore {
  public:
   explicit LyingStore(Clock& clock) : FaultySegmentStore(clock) {}
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time now) override {
-    auto reply = FaultySegmentStore::Lease(space, options, requests, now);
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time now) override {
+    auto reply = FaultySegmentStore::Allocate(space, options, requests, now);
     if (reply.ok()) spoil(*reply);
     return reply;
   }
-  std::function<void(LeaseReply&)> spoil;
+  std::function<void(SegmentReply&)> spoil;
 };
 
 TEST_F(GeneratorTest, GrantsThatCannotBe_AreNotUsed) {
-  for (auto spoil : std::vector<std::function<void(LeaseReply&)>>{
-           [](LeaseReply& reply) { reply.grants.clear(); },
-           [](LeaseReply& reply) { reply.grants[0].segment.first += 1; },
-           [](LeaseReply& reply) { reply.grants[0].segment.length = 192; },
-           [](LeaseReply& reply) { reply.grants[0].segment.first = ~uint64_t{63}; }}) {
+  for (auto spoil : std::vector<std::function<void(SegmentReply&)>>{
+           [](SegmentReply& reply) { reply.grants.clear(); },
+           [](SegmentReply& reply) { reply.grants[0].segment.first += 1; },
+           [](SegmentReply& reply) { reply.grants[0].segment.length = 192; },
+           [](SegmentReply& reply) { reply.grants[0].segment.first = ~uint64_t{63}; }}) {
     auto lying = std::make_shared<LyingStore>(clock_);
     lying->spoil = spoil;
     auto generator = OrderIdGenerator::Create(lying, options_).value();

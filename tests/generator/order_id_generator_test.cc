@@ -40,8 +40,8 @@ TEST_F(GeneratorTest, SegmentsOfAHotSection_GrowEightfoldAtMostAndAreFewer) {
   auto generator = Make();
   for (int i = 0; i < 200000; ++i) Take(*generator, kBuyer);
   GeneratorStats stats = generator->Stats();
-  EXPECT_LT(stats.leases, 40u);
-  EXPECT_GT(stats.leases, 4u);
+  EXPECT_LT(stats.allocations, 40u);
+  EXPECT_GT(stats.allocations, 4u);
   EXPECT_GT(stats.autonomy, absl::ZeroDuration());
   EXPECT_TRUE(stats.last_store_error.ok());
 }

@@ -14,11 +14,11 @@ namespace {
 using fakes::FaultySegmentStore;
 using fakes::ManualClock;
 
-TEST_F(GeneratorTest, Warm_LeasesForAllSectionsInOneCall) {
+TEST_F(GeneratorTest, Warm_AllocatesForAllSectionsInOneCall) {
   options_.executor = nullptr;
   std::atomic<int> first_uses = 0;
   options_.on_event = [&](const GeneratorEvent& event) {
-    if (event.kind == GeneratorEvent::Kind::kLeased && event.ranges.size() != event.sections) {
+    if (event.kind == GeneratorEvent::Kind::kAllocated && event.ranges.size() != event.sections) {
       ADD_FAILURE() << "ranges are missing";
     }
     first_uses += event.kind == GeneratorEvent::Kind::kFirstUse;
@@ -29,7 +29,7 @@ TEST_F(GeneratorTest, Warm_LeasesForAllSectionsInOneCall) {
     ASSERT_TRUE(generator->TryNext(ShardGene::FromUint16(static_cast<uint16_t>(gene))).ok());
   }
   GeneratorStats stats = generator->Stats();
-  EXPECT_GE(stats.leases, 256u);
+  EXPECT_GE(stats.allocations, 256u);
   EXPECT_LE(stats.store_calls, 3u) << "the second one is for what comes next";
   EXPECT_EQ(stats.waits, 1u) << "only Warm itself waited";
   EXPECT_EQ(stats.first_uses, 0u);
@@ -53,14 +53,14 @@ TEST_F(GeneratorTest, WarmOfMoreSectionsThanACallTakes_GoesOnAtOnce) {
   }
 }
 
-TEST_F(GeneratorTest, WarmForBuyers_LeasesForTheirSectionsOnly) {
+TEST_F(GeneratorTest, WarmForBuyers_AllocatesForTheirSectionsOnly) {
   auto generator = Make();
   std::vector<BuyerKey> buyers = {kBuyer};
   EXPECT_TRUE(absl::IsDeadlineExceeded(generator->Warm(absl::ZeroDuration(), buyers)));
   executor_.RunReady();
   EXPECT_TRUE(generator->Warm(absl::ZeroDuration(), buyers).ok());
   EXPECT_TRUE(generator->TryNext(kBuyer).ok());
-  EXPECT_LE(generator->Stats().leases, 2u);
+  EXPECT_LE(generator->Stats().allocations, 2u);
   EXPECT_TRUE(generator->Warm(absl::ZeroDuration(), std::span<const BuyerKey>()).ok());
 }
 
@@ -81,7 +81,7 @@ TEST_F(GeneratorTest, FirstUse_IsNotStarving) {
   EXPECT_EQ(stats.ids, 1u);
   ASSERT_GE(kinds.size(), 2u);
   EXPECT_EQ(kinds[0], GeneratorEvent::Kind::kFirstUse);
-  EXPECT_EQ(kinds[1], GeneratorEvent::Kind::kLeased);
+  EXPECT_EQ(kinds[1], GeneratorEvent::Kind::kAllocated);
   ASSERT_FALSE(ranges.empty());
   EXPECT_EQ(ranges[0].section, id.gene().value() / 256);
   EXPECT_EQ(ranges[0].segment.first, id.sequence());
@@ -93,9 +93,9 @@ TEST_F(GeneratorTest, Stats_CountEveryIdAcrossSegments) {
   for (int i = 0; i < 20000; ++i) Take(*generator, BuyerKey::Uint64(random() % 40));
   GeneratorStats stats = generator->Stats();
   EXPECT_EQ(stats.ids, 20000u);
-  EXPECT_GT(stats.leases, 10u);
-  EXPECT_EQ(stats.lease_latency.total(), stats.store_calls);
-  EXPECT_EQ(stats.stores[0].lease_latency.total(), stats.store_calls);
+  EXPECT_GT(stats.allocations, 10u);
+  EXPECT_EQ(stats.store_latency.total(), stats.store_calls);
+  EXPECT_EQ(stats.stores[0].store_latency.total(), stats.store_calls);
 }
 
 TEST_F(GeneratorTest, Stats_ShowHowFarTheStoresClockIsAhead) {

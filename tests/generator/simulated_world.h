@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "src/lease/lease_plan.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_plan.h"
+#include "src/lease/segment_rules.h"
 #include "tests/generator/generator_simulation.h"
 namespace locus {
 
@@ -44,7 +44,7 @@ struct Granted {
   bool covered;  // false: between a silent rewind and its notice
 };
 
-// Time, the store, and every lease and ID of one run, which it checks against the invariants.
+// Time, the store, and every allocation and ID of one run, which it checks against the invariants.
 class World {
  public:
   World(uint64_t seed, Fault fault) : random_(seed), fault_(fault) {
@@ -67,25 +67,26 @@ class World {
     boot_ += by;
   }
 
-  // One lease, as the store executes it.
-  absl::StatusOr<LeaseReply> Lease(std::span<const LeaseRequest> requests, absl::Time caller_now) {
-    absl::Status clock = lease_rules::CheckClock(options_, caller_now, StoreNow());
+  // One allocation, as the store executes it.
+  absl::StatusOr<SegmentReply> Allocate(std::span<const SegmentRequest> requests,
+                                        absl::Time caller_now) {
+    absl::Status clock = segment_rules::CheckClock(options_, caller_now, StoreNow());
     coverage.refused_clocks += !clock.ok();
     if (!clock.ok()) return clock;
-    lease::State state{{options_, stored_.base, 0}, {}, stored_.identity != identity_};
-    for (const LeaseRequest& request : requests) {
+    segment::State state{{options_, stored_.base, 0}, {}, stored_.identity != identity_};
+    for (const SegmentRequest& request : requests) {
       state.heads.push_back(stored_.heads[request.section]);
     }
-    lease::Outcome outcome = lease::Plan(state, requests, StoreNow());
+    segment::Outcome outcome = segment::Plan(state, requests, StoreNow());
     uint64_t base_before = stored_.base;
     stored_.base = outcome.space.base;
     if (outcome.reply.loss_noticed) LossNoticed();
-    for (const lease::Outcome::Head& head : outcome.heads) {
+    for (const segment::Outcome::Head& head : outcome.heads) {
       uint16_t section = requests[head.request].section;
       stored_.heads[section] = head.after;
       Record(section, outcome.reply.grants[head.request].segment);
     }
-    LeaseReply& reply = outcome.reply;
+    SegmentReply& reply = outcome.reply;
     if (fault_ == Fault::kForgetBase && reply.loss_noticed) stored_.base = base_before;
     return std::move(outcome.reply);
   }
@@ -104,8 +105,8 @@ class World {
   void TakeBackup() { backup_ = stored_; }
   // Losing base before the floor has reached it is not covered, so it is not simulated.
   bool MayLose(const StoredState& to) const {
-    absl::Time surely = StoreNow() - lease_rules::kLossMargin;
-    return to.base == stored_.base || lease_rules::Floor(options_, surely) >= stored_.base;
+    absl::Time surely = StoreNow() - segment_rules::kLossMargin;
+    return to.base == stored_.base || segment_rules::Floor(options_, surely) >= stored_.base;
   }
   void Rewind(bool silent) {
     if (!MayLose(backup_)) return;
@@ -156,8 +157,8 @@ class World {
 
  private:
   void RaiseBase() {
-    lease::Space space{options_, stored_.base, 0};
-    lease::NoteLoss(space, StoreNow());
+    segment::Space space{options_, stored_.base, 0};
+    segment::NoteLoss(space, StoreNow());
     stored_.base = space.base;
     LossNoticed();
   }
@@ -168,8 +169,8 @@ class World {
   }
 
   void Record(uint16_t section, Segment segment) {
-    ++coverage.leases;
-    coverage.uncovered_leases += in_silence_;
+    ++coverage.allocations;
+    coverage.uncovered_segments += in_silence_;
     for (const Granted& granted : granted_) {
       bool overlap = granted.section == section && segment.first < granted.segment.end() &&
                      granted.segment.first < segment.end();
@@ -180,8 +181,8 @@ class World {
       }
     }
     if (segment.end() >
-        std::max(lease_rules::Floor(options_, StoreNow()), stored_.base) + options_.max_lead) {
-      Violated(absl::StrCat("a lease up to ", segment.end(), " lies above the lead"));
+        std::max(segment_rules::Floor(options_, StoreNow()), stored_.base) + options_.max_lead) {
+      Violated(absl::StrCat("an allocation up to ", segment.end(), " lies above the lead"));
     }
     granted_.push_back({section, segment, !in_silence_});
   }

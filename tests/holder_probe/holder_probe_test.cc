@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/http/server.h"
-#include "tests/lease_node/lease_cluster.h"
+#include "tests/cluster_node/test_cluster.h"
 #include "tests/support/lying_server.h"
 #include "tests/support/private_server.h"
 
@@ -53,7 +53,7 @@ class HolderProbeTest : public ::testing::Test {
     options_.failures = 3;
   }
   void Begin(int nodes) {
-    cluster_ = std::make_unique<LeaseCluster>(nodes, clock_);
+    cluster_ = std::make_unique<TestCluster>(nodes, clock_);
     store_ = cluster_->Connect();
     ASSERT_TRUE(store_->Create(space_, {.first_ever = true}, clock_.Now()).ok());
     for (int i = 0; i < nodes; ++i) Probe(i);
@@ -95,7 +95,7 @@ class HolderProbeTest : public ::testing::Test {
   fakes::ManualClock clock_;
   const SpaceName space_;
   HolderProbeOptions options_;
-  std::unique_ptr<LeaseCluster> cluster_;
+  std::unique_ptr<TestCluster> cluster_;
   std::unique_ptr<WorkerLeaseStore> store_;
   std::map<int, std::unique_ptr<HolderProbe>> probes_;  // end before the nodes
 };

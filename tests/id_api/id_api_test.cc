@@ -26,9 +26,9 @@ using ::testing::HasSubstr;
 // A store that does not answer while it is held, and fails while it is broken.
 class HeldStore : public MemorySegmentStore {
  public:
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time now) override {
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time now) override {
     {
       internal::MutexLock lock(mutex_);
       ++waiting_;
@@ -36,7 +36,7 @@ class HeldStore : public MemorySegmentStore {
       --waiting_;
       if (!broken_.ok()) return broken_;
     }
-    return MemorySegmentStore::Lease(space, options, requests, now);
+    return MemorySegmentStore::Allocate(space, options, requests, now);
   }
   void Hold(bool held) {
     internal::MutexLock lock(mutex_);
@@ -83,7 +83,8 @@ class IdApiTest : public ::testing::Test {
     orders.create_space = true;
     parts.orders = OrderIdGenerator::Create(store_, orders).value();
     if (with_all) {
-      parts.numbers = std::make_shared<const OrderNoCodec>(OrderNoCodec::Create(ring_).value());
+      parts.order_no_codec =
+          std::make_shared<const OrderNoCodec>(OrderNoCodec::Create(ring_).value());
       parts.router = std::make_unique<Router>(Table());
       SequencerOptions in_fives;
       in_fives.step = 5;

@@ -140,7 +140,7 @@ TEST_F(IdServiceTest, RequestsWhilePartsAreReplaced_EndWithWhatTheyBeganWith) {
     while (asked < before + 4) std::this_thread::yield();
   }
   EXPECT_EQ(service_->parts()->router->epoch(), 6u);
-  EXPECT_EQ(service_->parts()->numbers->active(), ring_.active());
+  EXPECT_EQ(service_->parts()->order_no_codec->active(), ring_.active());
   service_->Release();
   const int before = asked;
   while (asked < before + 4) std::this_thread::yield();
@@ -189,7 +189,7 @@ TEST_F(IdServiceTest, VersionThatWasRetired_GetsNoOtherKey) {
   const absl::Status reloaded = Reload();
   EXPECT_TRUE(absl::IsFailedPrecondition(reloaded)) << reloaded;
   EXPECT_THAT(std::string(reloaded.message()), HasSubstr("version 1 was retired"));
-  EXPECT_EQ(service_->parts()->numbers->active(), second);
+  EXPECT_EQ(service_->parts()->order_no_codec->active(), second);
 }
 
 // As after a crash of each of them within the ttl, or after the place lost its leases.

@@ -28,22 +28,22 @@ class NumberJobsTest : public ::testing::Test {
  protected:
   void SetUp() override { Open({}); }
 
-  void Open(RuledNumbers::Options by_rule, bool has_rules = true) {
+  void Open(TypedNumbers::Options by_type, bool has_types = true) {
     api_.reset();
-    by_rule.on_rule = [this](const NumberRuleEvent&) { ++told_; };
+    by_type.on_type = [this](const TypeSwitchEvent&) { ++told_; };
     auto open =
         [this](const SequencerOptions& options) -> absl::StatusOr<std::shared_ptr<Sequencer>> {
       ++opened_;
       return std::shared_ptr<Sequencer>(counters_->Share(options).value());
     };
-    std::unique_ptr<RuledNumbers> ruled;
-    if (has_rules) {
-      ruled =
-          std::make_unique<RuledNumbers>(std::make_unique<TypedSequences>(types_, open), by_rule);
+    std::unique_ptr<TypedNumbers> typed;
+    if (has_types) {
+      typed =
+          std::make_unique<TypedNumbers>(std::make_unique<TypedSequences>(types_, open), by_type);
     }
     auto parts = std::make_shared<IdParts>();
-    parts->sequences = std::make_shared<SequenceSet>(counters_->Share({}).value(), 3, by_rule.names,
-                                                     SegmentSequence::Options(), std::move(ruled));
+    parts->sequences = std::make_shared<SequenceSet>(counters_->Share({}).value(), 3, by_type.names,
+                                                     SegmentSequence::Options(), std::move(typed));
     IdApiOptions options;
     options.wait = absl::Seconds(60);
     api_ = IdApi::Make(std::move(parts), options).value();
@@ -172,7 +172,7 @@ TEST_F(NumberJobsTest, OptionThatContradictsTheRule_IsRefusedWithBoth) {
   }
   ExpectRefused("/v1/numbers/invoices/next?ttl=3600", 400, "with a unit, such as 48h or 3600s");
   ExpectRefused("/v1/sequences/tickets/next?step=1", 412, "has no rule");
-  EXPECT_THAT(api_->Metrics(), HasSubstr("\nlocus_number_rule_refusals_total 11\n"));
+  EXPECT_THAT(api_->Metrics(), HasSubstr("\nlocus_sequence_type_refusals_total 11\n"));
 }
 
 TEST_F(NumberJobsTest, WrongRequests_CostNoNumber) {
@@ -199,7 +199,7 @@ TEST_F(NumberJobsTest, RuleThatIsAlteredDroppedAndCreated_IsFollowed) {
   type = types_->Alter(type, SequenceTypeStore::Repeats::kAllowed).value();
   ASSERT_TRUE(Comes([&] { return told_ == 1; }));
   EXPECT_EQ(Numbers("/v1/numbers/invoices/next"), Texts({"000012"}));
-  EXPECT_THAT(api_->Metrics(), HasSubstr(absl::StrCat("\nlocus_number_rule_version{type=\""
+  EXPECT_THAT(api_->Metrics(), HasSubstr(absl::StrCat("\nlocus_sequence_type_version{type=\""
                                                       "invoices\",key=\"\"} ",
                                                       type.version, "\n")));
   ASSERT_TRUE(types_->Drop("invoices", type.version).ok());
@@ -235,7 +235,7 @@ TEST_F(NumberJobsTest, SequenceInUseWhoseNameBecameADroppedType_EndsToo) {
 }
 
 TEST_F(NumberJobsTest, SequenceInUseWhoseNameBecameATypeAboveTheLimit_EndsToo) {
-  RuledNumbers::Options few;
+  TypedNumbers::Options few;
   few.most = 1;
   Open(few);
   Store(Invoices());
@@ -261,7 +261,7 @@ TEST_F(NumberJobsTest, MetricsOfATypeAndOfASequenceOfItsName_AreTwoSeries) {
 }
 
 TEST_F(NumberJobsTest, NamesAndCounts_AreLimited) {
-  RuledNumbers::Options few;
+  TypedNumbers::Options few;
   few.names = {"invoices", "tickets"};
   few.most = 2;
   Open(few);
@@ -276,7 +276,7 @@ TEST_F(NumberJobsTest, NamesAndCounts_AreLimited) {
 }
 
 TEST_F(NumberJobsTest, StoreWithoutRules_CountsAsBefore) {
-  Open({}, /*has_rules=*/false);
+  Open({}, /*has_types=*/false);
   EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"1"}));
   ExpectRefused("/v1/sequences/invoices/next?key=a", 404, "no table of rules");
   ExpectRefused("/v1/sequences/invoices/next?step=1", 412, "no table of rules");

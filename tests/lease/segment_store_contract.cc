@@ -5,18 +5,18 @@
 #include <thread>
 #include <vector>
 
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SegmentStoreContract);
 
-LeaseGrant SegmentStoreContract::Lease(uint16_t section, uint64_t length, uint64_t seen) {
-  LeaseRequest request{section, length, seen};
+SegmentGrant SegmentStoreContract::Allocate(uint16_t section, uint64_t length, uint64_t seen) {
+  SegmentRequest request{section, length, seen};
   absl::StatusOr<SpaceOptions> options = store_->ReadOptions(space_);
   EXPECT_TRUE(options.ok()) << options.status();
   if (!options.ok()) return {};
-  absl::StatusOr<LeaseReply> reply = store_->Lease(space_, *options, {&request, 1}, now());
+  absl::StatusOr<SegmentReply> reply = store_->Allocate(space_, *options, {&request, 1}, now());
   EXPECT_TRUE(reply.ok()) << reply.status();
   if (!reply.ok()) return {};
   loss_noticed_ = reply->loss_noticed;
@@ -24,10 +24,10 @@ LeaseGrant SegmentStoreContract::Lease(uint16_t section, uint64_t length, uint64
 }
 
 TEST_P(SegmentStoreContract, UnknownSpace_IsNotFound) {
-  LeaseRequest request;
+  SegmentRequest request;
   EXPECT_TRUE(absl::IsNotFound(store_->ReadOptions(space_).status()));
   EXPECT_TRUE(
-      absl::IsNotFound(store_->Lease(space_, SpaceOptions(), {&request, 1}, now()).status()));
+      absl::IsNotFound(store_->Allocate(space_, SpaceOptions(), {&request, 1}, now()).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->Show(space_, now()).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->Raise(space_, 1, RaiseReach::kAnywhere, now()).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->DeclareRestored(space_, now())));
@@ -64,7 +64,7 @@ TEST_P(SegmentStoreContract, OptionsAndBaseAtTheirLimits_AreKeptExactly) {
   constexpr uint64_t kHighest = (uint64_t{1} << 56) - 1;
   ASSERT_TRUE(store_->Raise(space_, kHighest, RaiseReach::kAnywhere, now()).ok());
   EXPECT_EQ(store_->Show(space_, now())->base, kHighest);
-  LeaseGrant grant = Lease(65535, 64);
+  SegmentGrant grant = Allocate(65535, 64);
   EXPECT_EQ(grant.segment.length, 0u);
   EXPECT_EQ(grant.wait, absl::InfiniteDuration());
 }
@@ -85,10 +85,10 @@ TEST_P(SegmentStoreContract, BadOptions_AreRefused) {
 TEST_P(SegmentStoreContract, FirstLease_StartsAboveAllThatAnEarlierStoreCouldHaveGranted) {
   SpaceOptions options;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
-  LeaseGrant grant = Lease(0, 64);
-  EXPECT_GE(grant.segment.first, lease_rules::Floor(options, now()) + options.max_lead);
+  SegmentGrant grant = Allocate(0, 64);
+  EXPECT_GE(grant.segment.first, segment_rules::Floor(options, now()) + options.max_lead);
   EXPECT_EQ(grant.segment.length, 64u);
-  EXPECT_GE(grant.room, lease_rules::FloorTime(options, int64_t{1 << 24} - 128))
+  EXPECT_GE(grant.room, segment_rules::FloorTime(options, int64_t{1 << 24} - 128))
       << "base lifts what it may reach, too";
   EXPECT_EQ(store_->Show(space_, now())->losses, 1u);
 }
@@ -98,9 +98,10 @@ TEST_P(SegmentStoreContract, Leases_NeverOverlapWithinASection) {
   std::unique_ptr<SegmentStore> other = under_test_->Connect();
   uint64_t end = 0;
   for (int i = 0; i < 50; ++i) {
-    LeaseRequest request{7, uint64_t{64} << (i % 5), 0};
+    SegmentRequest request{7, uint64_t{64} << (i % 5), 0};
     SegmentStore& store = i % 2 == 0 ? *store_ : *other;
-    Segment segment = store.Lease(space_, SpaceOptions(), {&request, 1}, now())->grants[0].segment;
+    Segment segment =
+        store.Allocate(space_, SpaceOptions(), {&request, 1}, now())->grants[0].segment;
     EXPECT_GE(segment.first, end);
     EXPECT_EQ(segment.first % 64, 0u);
     EXPECT_EQ(segment.length, request.length);
@@ -111,11 +112,11 @@ TEST_P(SegmentStoreContract, Leases_NeverOverlapWithinASection) {
 
 TEST_P(SegmentStoreContract, ManySectionsInOneLease_GetOneGrantEachInOrder) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   for (uint16_t section = 0; section < 256; ++section) {
     requests.push_back({static_cast<uint16_t>(255 - section), uint64_t{64} << (section % 4), 0});
   }
-  LeaseReply reply = store_->Lease(space_, SpaceOptions(), requests, now()).value();
+  SegmentReply reply = store_->Allocate(space_, SpaceOptions(), requests, now()).value();
   ASSERT_EQ(reply.grants.size(), 256u);
   for (size_t i = 0; i < 256; ++i) EXPECT_EQ(reply.grants[i].segment.length, requests[i].length);
   EXPECT_EQ(store_->Show(space_, now())->sections.size(), 256u);
@@ -125,12 +126,13 @@ TEST_P(SegmentStoreContract, BadRequest_RefusesTheWholeLease) {
   SpaceOptions options;
   options.section_size = 256;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
-  for (LeaseRequest bad : {LeaseRequest{256, 64, 0}, LeaseRequest{1, 63, 0}, LeaseRequest{1, 0, 0},
-                           LeaseRequest{1, 192, 0}, LeaseRequest{0, 64, 0},
-                           LeaseRequest{1, 64, (uint64_t{1} << 56) + 1}}) {
-    std::vector<LeaseRequest> requests = {{0, 64, 0}, bad};
-    EXPECT_TRUE(
-        absl::IsInvalidArgument(store_->Lease(space_, SpaceOptions(), requests, now()).status()));
+  for (SegmentRequest bad :
+       {SegmentRequest{256, 64, 0}, SegmentRequest{1, 63, 0}, SegmentRequest{1, 0, 0},
+        SegmentRequest{1, 192, 0}, SegmentRequest{0, 64, 0},
+        SegmentRequest{1, 64, (uint64_t{1} << 56) + 1}}) {
+    std::vector<SegmentRequest> requests = {{0, 64, 0}, bad};
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        store_->Allocate(space_, SpaceOptions(), requests, now()).status()));
   }
   EXPECT_TRUE(store_->Show(space_, now())->sections.empty());
 }
@@ -138,11 +140,11 @@ TEST_P(SegmentStoreContract, BadRequest_RefusesTheWholeLease) {
 TEST_P(SegmentStoreContract, FloorAboveHead_LiftsTheNextLease) {
   SpaceOptions options;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
-  Lease(3, 64);
+  Allocate(3, 64);
   Advance(absl::Hours(24));
-  LeaseGrant grant = Lease(3, 64);
-  EXPECT_GE(grant.segment.first, lease_rules::Floor(options, now()));
-  EXPECT_LT(grant.segment.first, lease_rules::Floor(options, now()) + 64);
+  SegmentGrant grant = Allocate(3, 64);
+  EXPECT_GE(grant.segment.first, segment_rules::Floor(options, now()));
+  EXPECT_LT(grant.segment.first, segment_rules::Floor(options, now()) + 64);
 }
 
 TEST_P(SegmentStoreContract, Lead_ShortensLeasesThenStopsThemUntilTheFloorRises) {
@@ -150,10 +152,10 @@ TEST_P(SegmentStoreContract, Lead_ShortensLeasesThenStopsThemUntilTheFloorRises)
   options.max_lead = 1 << 16;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
   Advance(absl::Hours(1));  // past the jump of creation: top = floor + max_lead
-  uint64_t floor = lease_rules::Floor(options, now());
+  uint64_t floor = segment_rules::Floor(options, now());
   uint64_t total = 0, end = 0;
-  LeaseGrant grant;
-  while ((grant = Lease(0, 1 << 14)).segment.length > 0) {
+  SegmentGrant grant;
+  while ((grant = Allocate(0, 1 << 14)).segment.length > 0) {
     EXPECT_TRUE(std::has_single_bit(grant.segment.length / 64));
     if (grant.segment.length > 4096) {
       EXPECT_LE(grant.segment.end(), floor + options.max_lead - options.max_lead / 8);
@@ -170,29 +172,29 @@ TEST_P(SegmentStoreContract, Lead_ShortensLeasesThenStopsThemUntilTheFloorRises)
   EXPECT_LE(grant.wait, absl::Milliseconds(8));
   EXPECT_LT(grant.room, absl::Milliseconds(8));
   Advance(grant.wait + absl::Milliseconds(1));
-  EXPECT_EQ(Lease(0, 1 << 14).segment.length, 64u);
-  EXPECT_GT(Lease(1, 64).segment.length, 0u) << "another section has its own lead";
+  EXPECT_EQ(Allocate(0, 1 << 14).segment.length, 64u);
+  EXPECT_GT(Allocate(1, 64).segment.length, 0u) << "another section has its own lead";
 }
 
 TEST_P(SegmentStoreContract, SeenAboveAllTheStoreKnows_IsALossAndLiftsEverySection) {
   SpaceOptions options;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
-  uint64_t seen = Lease(0, 64).segment.end() + 12345 * 64;
+  uint64_t seen = Allocate(0, 64).segment.end() + 12345 * 64;
   uint64_t base_before = store_->Show(space_, now())->base;
-  LeaseGrant grant = Lease(0, 64, seen);
+  SegmentGrant grant = Allocate(0, 64, seen);
   EXPECT_TRUE(loss_noticed());
   EXPECT_GE(grant.segment.first, seen);
   SpaceView view = store_->Show(space_, now()).value();
   EXPECT_EQ(view.losses, 2u);
   EXPECT_GE(view.base, base_before + options.max_lead);
-  EXPECT_GE(Lease(9, 64).segment.first, view.base);
+  EXPECT_GE(Allocate(9, 64).segment.first, view.base);
   EXPECT_FALSE(loss_noticed());
 }
 
 TEST_P(SegmentStoreContract, SeenWithinWhatTheStoreKnows_IsNoLoss) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
-  uint64_t seen = Lease(0, 64).segment.end();
-  EXPECT_EQ(Lease(0, 64, seen).segment.first, seen);
+  uint64_t seen = Allocate(0, 64).segment.end();
+  EXPECT_EQ(Allocate(0, 64, seen).segment.first, seen);
   EXPECT_FALSE(loss_noticed());
 }
 
@@ -212,23 +214,23 @@ TEST_P(SegmentStoreContract, Raise_LiftsBaseAndNeverLowersIt) {
   ASSERT_TRUE(store_->Raise(space_, to + 1, RaiseReach::kAnywhere, now()).ok());
   ASSERT_TRUE(store_->Raise(space_, 5, RaiseReach::kAnywhere, now()).ok());
   EXPECT_EQ(store_->Show(space_, now())->base, to + 1);
-  EXPECT_EQ(Lease(0, 64).segment.first, to + 64) << "rounded up to 64";
+  EXPECT_EQ(Allocate(0, 64).segment.first, to + 64) << "rounded up to 64";
   EXPECT_TRUE(absl::IsInvalidArgument(
       store_->Raise(space_, uint64_t{1} << 56, RaiseReach::kAnywhere, now()).status()));
 }
 
-TEST_P(SegmentStoreContract, LastSequences_AreLeasedAndThenUsedUp) {
+TEST_P(SegmentStoreContract, LastSequences_AreAllocatedAndThenUsedUp) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
   ASSERT_TRUE(store_->Raise(space_, (uint64_t{1} << 56) - 128, RaiseReach::kAnywhere, now()).ok());
-  EXPECT_EQ(Lease(0, 4096).segment.length, 128u);
-  EXPECT_EQ(Lease(0, 64).wait, absl::InfiniteDuration());
+  EXPECT_EQ(Allocate(0, 4096).segment.length, 128u);
+  EXPECT_EQ(Allocate(0, 64).wait, absl::InfiniteDuration());
 }
 
 TEST_P(SegmentStoreContract, RaiseFarAboveTheFloor_NeedsItsOwnWord) {
   SpaceOptions options;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
   uint64_t base = store_->Show(space_, now())->base;
-  uint64_t near = lease_rules::Floor(options, now()) + (uint64_t{1} << 47) / 100;
+  uint64_t near = segment_rules::Floor(options, now()) + (uint64_t{1} << 47) / 100;
   // What MAX over a column of Snowflake IDs gives: it would end the narrow IDs of the space.
   uint64_t far = (uint64_t{1} << 47) - 1;
   for (uint64_t to : {near + options.floor_rate, far}) {
@@ -251,7 +253,7 @@ TEST_P(SegmentStoreContract, RaiseFarAboveTheFloor_NeedsItsOwnWord) {
 TEST_P(SegmentStoreContract, LeaseByOtherOptions_IsRefusedAndChangesNothing) {
   SpaceOptions stored;
   ASSERT_TRUE(store_->Create(space_, stored, now()).ok());
-  uint64_t end = Lease(0, 64).segment.end();
+  uint64_t end = Allocate(0, 64).segment.end();
   for (auto change : std::vector<std::function<void(SpaceOptions&)>>{
            [](SpaceOptions& o) { o.section_size = 64; },
            [](SpaceOptions& o) { o.section_size = 0; },
@@ -262,33 +264,33 @@ TEST_P(SegmentStoreContract, LeaseByOtherOptions_IsRefusedAndChangesNothing) {
     change(callers);
     // One section is the engines' quick path, several are not.
     for (size_t count : {1, 3}) {
-      std::vector<LeaseRequest> requests;
+      std::vector<SegmentRequest> requests;
       for (uint16_t section = 0; section < count; ++section) {
         requests.push_back({section, 64, end + (uint64_t{1} << 40)});
       }
       for (bool knows_the_space : {true, false}) {
         std::unique_ptr<SegmentStore> fresh = under_test_->Connect();
         SegmentStore& store = knows_the_space ? *store_ : *fresh;
-        absl::Status refused = store.Lease(space_, callers, requests, now()).status();
+        absl::Status refused = store.Allocate(space_, callers, requests, now()).status();
         EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
       }
     }
   }
   EXPECT_EQ(store_->Show(space_, now())->losses, 1u) << "`seen` of another space is no loss";
   EXPECT_EQ(store_->Show(space_, now())->sections.size(), 1u);
-  EXPECT_EQ(Lease(0, 64).segment.first, end);
+  EXPECT_EQ(Allocate(0, 64).segment.first, end);
 }
 
 // The space is lost with all it had, and somebody creates it again with smaller sections: vnode 100
 // was in section 0, and now is in section 1. Processes that still hold the old options must not
-// lease section 1 for other vnodes.
+// allocation section 1 for other vnodes.
 TEST_P(SegmentStoreContract, SpaceCreatedAgainWithOtherOptions_RefusesThoseWhoKnowTheOldOnes) {
   SpaceOptions old_options, new_options;
   new_options.section_size = 64;
   ASSERT_TRUE(store_->Create(space_, old_options, now()).ok());
   uint64_t seen = 0;
   for (uint16_t section = 0; section < 2; ++section) {
-    seen = std::max(seen, Lease(section, 1 << 16).segment.end());
+    seen = std::max(seen, Allocate(section, 1 << 16).segment.end());
   }
   Advance(absl::Hours(1));
   under_test_->LoseSpaces();
@@ -297,29 +299,30 @@ TEST_P(SegmentStoreContract, SpaceCreatedAgainWithOtherOptions_RefusesThoseWhoKn
 
   for (uint64_t known : {uint64_t{0}, seen}) {
     for (size_t count : {1, 2}) {
-      std::vector<LeaseRequest> requests;
+      std::vector<SegmentRequest> requests;
       for (uint16_t section = 0; section < count; ++section)
         requests.push_back({section, 64, known});
-      absl::Status refused = store_->Lease(space_, old_options, requests, now()).status();
+      absl::Status refused = store_->Allocate(space_, old_options, requests, now()).status();
       EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
       EXPECT_NE(refused.message().find("section_size 64"), absl::string_view::npos) << refused;
     }
   }
-  LeaseRequest request{1, 64, 0};
-  LeaseReply reply = other->Lease(space_, new_options, {&request, 1}, now()).value();
+  SegmentRequest request{1, 64, 0};
+  SegmentReply reply = other->Allocate(space_, new_options, {&request, 1}, now()).value();
   EXPECT_GE(reply.grants[0].segment.first, seen);
-  reply = store_->Lease(space_, new_options, {&request, 1}, now()).value();
+  reply = store_->Allocate(space_, new_options, {&request, 1}, now()).value();
   EXPECT_GE(reply.grants[0].segment.first, seen) << "by the handle that knew the old space";
 }
 
 TEST_P(SegmentStoreContract, CallersClockBehind_GetsNothingAndCreatesNothing) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
-  Lease(0, 64);
+  Allocate(0, 64);
   absl::Time wrong = now() - absl::Seconds(61);
-  LeaseRequest request;
-  absl::Status refused = store_->Lease(space_, SpaceOptions(), {&request, 1}, wrong).status();
+  SegmentRequest request;
+  absl::Status refused = store_->Allocate(space_, SpaceOptions(), {&request, 1}, wrong).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_TRUE(store_->Lease(space_, SpaceOptions(), {&request, 1}, now() - absl::Seconds(59)).ok());
+  EXPECT_TRUE(
+      store_->Allocate(space_, SpaceOptions(), {&request, 1}, now() - absl::Seconds(59)).ok());
   SpaceName other = SpaceName::Parse("other").value();
   EXPECT_TRUE(absl::IsFailedPrecondition(store_->Create(other, SpaceOptions(), wrong)));
   EXPECT_TRUE(absl::IsNotFound(store_->ReadOptions(other).status()));
@@ -327,9 +330,9 @@ TEST_P(SegmentStoreContract, CallersClockBehind_GetsNothingAndCreatesNothing) {
 
 TEST_P(SegmentStoreContract, CallersClockAhead_IsRefusedWhereTheStoreHasItsOwn) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
-  LeaseRequest request;
+  SegmentRequest request;
   absl::Status status =
-      store_->Lease(space_, SpaceOptions(), {&request, 1}, now() + absl::Seconds(61)).status();
+      store_->Allocate(space_, SpaceOptions(), {&request, 1}, now() + absl::Seconds(61)).status();
   EXPECT_EQ(absl::IsFailedPrecondition(status), under_test_->has_own_clock()) << status;
 }
 
@@ -342,17 +345,17 @@ TEST_P(SegmentStoreContract, ClockBeforeTheEpoch_IsRefused) {
 TEST_P(SegmentStoreContract, Spaces_AreIndependent) {
   SpaceName other = SpaceName::Parse("other").value();
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
-  Lease(0, 1 << 20);
+  Allocate(0, 1 << 20);
   Advance(absl::Seconds(10));
   ASSERT_TRUE(store_->Create(other, SpaceOptions(), now()).ok());
   EXPECT_TRUE(store_->Show(other, now())->sections.empty());
   ASSERT_TRUE(store_->Raise(other, uint64_t{1} << 45, RaiseReach::kAnywhere, now()).ok());
-  EXPECT_LT(Lease(0, 64).segment.first, uint64_t{1} << 45);
+  EXPECT_LT(Allocate(0, 64).segment.first, uint64_t{1} << 45);
 }
 
 TEST_P(SegmentStoreContract, Show_TellsHeadsAndTimes) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
-  Segment segment = Lease(5, 128).segment;
+  Segment segment = Allocate(5, 128).segment;
   SpaceView view = store_->Show(space_, now()).value();
   ASSERT_EQ(view.sections.size(), 1u);
   EXPECT_EQ(view.sections[0].section, 5);
@@ -370,8 +373,8 @@ TEST_P(SegmentStoreContract, ConcurrentHandles_LeaseDisjointSegments) {
     threads.emplace_back([this, &mine = got[t]] {
       std::unique_ptr<SegmentStore> store = under_test_->Connect();
       for (int i = 0; i < kLeases;) {
-        LeaseRequest request{1, 64, 0};
-        auto reply = store->Lease(space_, SpaceOptions(), {&request, 1}, now());
+        SegmentRequest request{1, 64, 0};
+        auto reply = store->Allocate(space_, SpaceOptions(), {&request, 1}, now());
         if (absl::IsUnavailable(reply.status())) continue;
         ASSERT_TRUE(reply.ok()) << reply.status();
         mine.push_back(reply->grants[0].segment);

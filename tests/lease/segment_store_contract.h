@@ -19,7 +19,7 @@ class StoreUnderTest {
   virtual ~StoreUnderTest() = default;
   // Another handle on the same stored state, as another process has it.
   virtual std::unique_ptr<SegmentStore> Connect() = 0;
-  // Deletes every space past the engine, with what it leased, as a lost disk does.
+  // Deletes every space past the engine, with what it allocated, as a lost disk does.
   virtual void LoseSpaces() = 0;
   // The time of the store, and of callers whose clock is right.
   virtual fakes::ManualClock& clock() = 0;
@@ -40,7 +40,7 @@ class SegmentStoreContract : public ::testing::TestWithParam<Engine> {
   absl::Time now() { return under_test_->clock().Now(); }
   void Advance(absl::Duration by) { under_test_->clock().Advance(by); }
   // Of one section; fails the test when refused.
-  LeaseGrant Lease(uint16_t section, uint64_t length, uint64_t seen = 0);
+  SegmentGrant Allocate(uint16_t section, uint64_t length, uint64_t seen = 0);
   bool loss_noticed() const { return loss_noticed_; }
 
   std::unique_ptr<StoreUnderTest> under_test_;

@@ -105,7 +105,7 @@ TEST_F(SegmentStoreSetEndedTest, EstablishCutOffAndAStoreDead_TheOthersDoNotBegi
   EXPECT_TRUE(OrderIdGenerator::Create(Set(1, {3, 1}), options).ok());
 }
 
-TEST_F(SegmentStoreSetEndedTest, EmptyMemberNotEstablishedAgainToTheEnd_LeasesNothing) {
+TEST_F(SegmentStoreSetEndedTest, EmptyMemberNotEstablishedAgainToTheEnd_AllocatesNothing) {
   fakes::ManualExecutor executor;
   OrderIdGenerator::Options options;
   options.clock = &clock_;
@@ -126,7 +126,8 @@ TEST_F(SegmentStoreSetEndedTest, EmptyMemberNotEstablishedAgainToTheEnd_LeasesNo
   };
   stores_[0]->PutBack(*empty, MemorySegmentStore::Rewind::kNewIdentity);
   EXPECT_FALSE(take());
-  // As far as Establish may have come: the space is there, but not yet above the earlier leases.
+  // As far as Establish may have come: the space is there, but not yet above the earlier
+  // allocations.
   SpaceName stored = Set(1, {0}).StoredSpace(space_).value();
   ASSERT_TRUE(stores_[0]->Create(stored, SpaceOptions(), clock_.Now()).ok());
   EXPECT_FALSE(take());
@@ -145,10 +146,10 @@ class Alias : public SegmentStore {
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override {
     return store_->ReadOptions(space);
   }
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time now) override {
-    return store_->Lease(space, options, requests, now);
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time now) override {
+    return store_->Allocate(space, options, requests, now);
   }
   absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time now) override {
     return store_->Show(space, now);

@@ -22,7 +22,7 @@ using fakes::FaultySegmentStore;
 using Earlier = SegmentStoreSet::Earlier;
 using Member = SegmentStoreSet::Member;
 
-TEST_F(SegmentStoreSetTest, EachSection_IsLeasedFromItsStore) {
+TEST_F(SegmentStoreSetTest, EachSection_IsAllocatedFromItsStore) {
   ASSERT_TRUE(Establish(Thirds()).ok());
   auto generator = Open(Thirds()).value();
   EXPECT_TRUE(TakeAll(*generator, 3));
@@ -55,9 +55,10 @@ TEST_F(SegmentStoreSetTest, Stats_AreKeptForEachStore) {
   for (size_t i : {0, 2}) {
     EXPECT_TRUE(stats.stores[i].last_error.ok());
     EXPECT_EQ(stats.stores[i].store_failures, 0u);
-    EXPECT_GT(stats.stores[i].leases, 0u);
+    EXPECT_GT(stats.stores[i].allocations, 0u);
   }
-  EXPECT_EQ(stats.leases, stats.stores[0].leases + stats.stores[1].leases + stats.stores[2].leases);
+  EXPECT_EQ(stats.allocations, stats.stores[0].allocations + stats.stores[1].allocations +
+                                   stats.stores[2].allocations);
   EXPECT_EQ(stats.last_store_error.message(), "no route");
 }
 
@@ -117,7 +118,7 @@ TEST_F(SegmentStoreSetTest, StoreDeadAtTheStart_OthersServeAndItIsLookedAtLater)
   auto generator = Open(Thirds()).value();
   EXPECT_TRUE(TryTake(*generator, BuyerOf(0)).ok());
   EXPECT_TRUE(absl::IsUnavailable(TryTake(*generator, BuyerOf(100)).status()));
-  EXPECT_EQ(server->calls(), 0) << "nothing is leased unseen";
+  EXPECT_EQ(server->calls(), 0) << "nothing is allocated unseen";
   server->dead = false;
   PassTime(absl::Seconds(10));
   EXPECT_TRUE(TryTake(*generator, BuyerOf(100)).ok());
@@ -186,7 +187,7 @@ TEST_F(SegmentStoreSetTest, OtherLayoutOfTheSameNumber_IsRefused) {
   EXPECT_TRUE(TakeAll(*generator, 3)) << "the refused ones changed nothing";
 }
 
-TEST_F(SegmentStoreSetTest, StoreOfASetUsedAlone_LeasesNothing) {
+TEST_F(SegmentStoreSetTest, StoreOfASetUsedAlone_AllocatesNothing) {
   options_.create_space = true;
   auto generator = Open(Thirds()).value();
   for (size_t i = 0; i < 3; ++i) {
@@ -319,8 +320,8 @@ TEST(SegmentStoreSetThreads, StalledStore_DelaysNoOther) {
   EXPECT_EQ(stores[1]->blocked(), 1) << "all the while";
   GeneratorStats stats = generator->Stats();
   EXPECT_GT(stats.stores[1].stalled, absl::ZeroDuration());
-  EXPECT_EQ(stats.stores[1].leases, 0u);
-  EXPECT_GT(stats.stores[0].leases, 3u);
+  EXPECT_EQ(stats.stores[1].allocations, 0u);
+  EXPECT_GT(stats.stores[0].allocations, 3u);
   stores[1]->Heal();
   EXPECT_TRUE(generator->Next(BuyerOf(100), soon()).ok());
   // Unless it is just being asked again.

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "src/lease_machine/machine.h"
+#include "src/cluster_machine/machine.h"
 #include "src/raft/store/log_store.h"
 #include "tests/locusd/locusd_cluster.h"
 
@@ -101,7 +101,7 @@ TEST(LocusdClaimsTest, SnapshotWithAForgedToken_IsReadAndMended) {
       mark.term = entry.term;
       if (entry.kind == raft::Entry::Kind::kMembers) mark.members = entry.members;
     }
-    using namespace lease_machine;
+    using namespace cluster_machine;
     Machine machine;
     const SpaceName space;
     absl::Time now = absl::Now() - absl::Minutes(1);

@@ -131,7 +131,7 @@ TEST(LocusdConfigTest, InstalledExample_ShowsTheDefaults) {
   const Config config = ReadConfig(path).value();
   std::ifstream in(path);
   EXPECT_EQ(ConfigTemplate({true, true, true}), std::string(std::istreambuf_iterator<char>(in), {}))
-      << "make it by: locusd init --role lease-node --role id-service --force --output " << path;
+      << "make it by: locusd init --role cluster-node --role id-service --force --output " << path;
   in.seekg(0);
   std::string line, shown;
   bool header = true;

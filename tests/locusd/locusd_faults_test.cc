@@ -19,7 +19,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/routing_table.h"
 #include "src/base/mutex.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
 #include "tests/locusd/ids_process.h"
 #include "tests/locusd/locusd_cluster.h"

@@ -77,7 +77,7 @@ TEST(LocusdIdsCheckTest, Init_WritesWhatCheckTakes_AndOverwritesNothing) {
   const TemporaryDirectory directory;
   const std::string path = directory / "new.toml";
   for (const char* const roles :
-       {"", "--role id-service", "--role lease-node", "--role lease-node --role id-service"}) {
+       {"", "--role id-service", "--role cluster-node", "--role cluster-node --role id-service"}) {
     const std::string line = absl::StrCat("init ", roles, " --output ", path);
     EXPECT_EQ(RunLocusd(line, directory).code, 0) << roles;
     // A package makes /var/lib/locusd.

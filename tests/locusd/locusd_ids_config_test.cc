@@ -39,38 +39,38 @@ Config Good(const std::string& text) {
 TEST(LocusdIdsConfigTest, Roles_DecideWhichSectionsThereAre) {
   const Config service = Good(kService);
   EXPECT_TRUE(service.id_service);
-  EXPECT_FALSE(service.lease_node);
+  EXPECT_FALSE(service.cluster_node);
   EXPECT_TRUE(service.ids);
   EXPECT_FALSE(service.ids->orders);
 
   const std::string node =
       "cluster = \"c\"\ndata = \"d\"\n[raft]\nlisten = \"127.0.0.1:1\"\n"
       "[api]\nlisten = \"127.0.0.1:2\"\n";
-  EXPECT_TRUE(Good(node).lease_node) << "files of before are of nodes";
+  EXPECT_TRUE(Good(node).cluster_node) << "files of before are of nodes";
   EXPECT_FALSE(Good(node).id_service);
   EXPECT_THAT(Refusal(node + "[ids]\n"), HasSubstr("ids.toml:7:1: ids is for the role id-service"));
-  const Config both = Good("roles = [\"lease-node\", \"id-service\"]\n" + node + "[ids]\n");
-  EXPECT_TRUE(both.lease_node && both.id_service);
+  const Config both = Good("roles = [\"cluster-node\", \"id-service\"]\n" + node + "[ids]\n");
+  EXPECT_TRUE(both.cluster_node && both.id_service);
 
   EXPECT_THAT(
       Refusal("cluster = \"c\"\n" + std::string(kService) + "[raft]\nlisten = \"127.0.0.1:1\"\n"),
-      AllOf(HasSubstr("ids.toml:1:11: cluster is for the role lease-node"),
-            HasSubstr("ids.toml:6:1: raft is for the role lease-node")));
+      AllOf(HasSubstr("ids.toml:1:11: cluster is for the role cluster-node"),
+            HasSubstr("ids.toml:6:1: raft is for the role cluster-node")));
   EXPECT_THAT(
       Refusal("roles = [\"leader\"]\n[api]\nlisten = \"127.0.0.1:1\"\n"),
       HasSubstr(
-          "roles is \"leader\"; it must be \"lease-node\", \"id-service\" or \"sequence-node\""));
+          "roles is \"leader\"; it must be \"cluster-node\", \"id-service\" or \"sequence-node\""));
   EXPECT_THAT(Refusal("roles = []\n" + node), HasSubstr("roles has no role"));
   EXPECT_THAT(Refusal("roles = [\"id-service\"]\n[api]\nlisten = \"127.0.0.1:1\"\n"),
               HasSubstr("ids is missing"));
   EXPECT_THAT(Refusal("roles = [\"id-service\"]\n[api]\nlisten = \"127.0.0.1:1\"\n"
                       "advertise = \"a:1\"\n[ids]\n"),
-              HasSubstr("ids.toml:4:13: api.advertise is for the role lease-node"));
+              HasSubstr("ids.toml:4:13: api.advertise is for the role cluster-node"));
 }
 
 TEST(LocusdIdsConfigTest, WrongRole_IsAllThatIsSaid) {
   EXPECT_EQ(Refusal("roles = [\"id-servce\"]\nwat = 1\n[api]\nlisten = \"127.0.0.1:1\"\n[ids]\n"),
-            "ids.toml:1:10: roles is \"id-servce\"; it must be \"lease-node\", \"id-service\" or "
+            "ids.toml:1:10: roles is \"id-servce\"; it must be \"cluster-node\", \"id-service\" or "
             "\"sequence-node\"");
   EXPECT_EQ(
       Refusal("roles = \"id-service\"\n[api]\nlisten = \"127.0.0.1:1\"\n[ids]\n"),
@@ -238,7 +238,7 @@ TEST(LocusdIdsConfigTest, Templates_PassAsTheyAre) {
   for (const auto& [lease, ids] : {std::pair(true, false), {false, true}, {true, true}}) {
     const std::string text = ConfigTemplate({lease, ids});
     const Config config = Good(text);
-    EXPECT_EQ(config.lease_node, lease);
+    EXPECT_EQ(config.cluster_node, lease);
     EXPECT_EQ(config.id_service, ids);
     EXPECT_EQ(config.ids.has_value(), ids);
     for (size_t at = 0; at < text.size();) {
@@ -254,7 +254,7 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
       "roles = [\"sequence-node\"]\n[api]\nlisten = \"127.0.0.1:7070\"\n[strict]\n"
       "name = \"n\"\nstore = \"sqlite:s.db\"\n";
   const Config plain = Good(node);
-  EXPECT_TRUE(plain.sequence_node && !plain.lease_node && !plain.id_service);
+  EXPECT_TRUE(plain.sequence_node && !plain.cluster_node && !plain.id_service);
   EXPECT_EQ(plain.strict->advertise, "127.0.0.1:7070");
   EXPECT_EQ(plain.strict->options, StrictSetOptions());
   EXPECT_EQ(plain.strict->memory_bytes, uint64_t{1} << 30);

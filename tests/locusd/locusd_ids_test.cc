@@ -15,7 +15,7 @@
 #include "locus/key_ring.h"
 #include "locus/routing/routing_table.h"
 #include "locus/routing/uri.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
 #include "tests/locusd/ids_process.h"
 
@@ -309,8 +309,8 @@ void ExpectTypesOfLater(const std::string& uri, const std::string& password) {
 }
 
 TEST(LocusdIdsTest, TableOfRulesThatMariadbGetsLater_IsCountedBy) {
-  const MariadbOptions options = FreshMariadbDatabase();
-  ASSERT_TRUE(MariadbSegmentStore::CreateSchema(options).ok());
+  const MysqlOptions options = FreshMariadbDatabase();
+  ASSERT_TRUE(MysqlSegmentStore::CreateSchema(options).ok());
   ExpectTypesOfLater(absl::StrCat("mysql://", options.user, "@127.0.0.1:", SharedMariadb().port(),
                                   "/", options.database),
                      options.password);
@@ -333,7 +333,7 @@ TEST(LocusdIdsTest, BothRoles_TheServiceLeasesItsWorkerIdFromItsOwnNode) {
                         "\"\nscopes = [", scopes, "]\n");
   };
   ids.Write(
-      absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
+      absl::StrCat("roles = [\"cluster-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
                    directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(), "\"\n"),
       "drain_delay = \"100ms\"\n",
       absl::StrCat("[ids]\n[ids.snowflake]\nleases = \"locusd://", ids.api(),
@@ -362,7 +362,7 @@ TEST(LocusdIdsTest, RateOfAnAddress_IsOneForAllRoles) {
   const TemporaryDirectory directory;
   IdsProcess ids(directory);
   ids.Write(
-      absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
+      absl::StrCat("roles = [\"cluster-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
                    directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(), "\"\n"),
       "rate = 1\nburst = 20\n", "[ids]\n");
   ASSERT_TRUE(ids.Start(/*begin=*/true));

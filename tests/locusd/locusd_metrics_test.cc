@@ -76,7 +76,7 @@ absl::StatusOr<http::HttpAnswer> AskAt(const std::string& address, const std::st
 }
 
 // A sequence type without a pattern in the store of a service.
-void StoreRule(const std::string& file) {
+void StoreType(const std::string& file) {
   auto types = SqliteSequenceTypeStore::Open(file, {});
   ASSERT_TRUE(types.ok()) << types.status();
   SequenceType type;
@@ -96,7 +96,7 @@ TEST(LocusdMetricsTest, WithoutAConfiguration_ShowsAllToWatchButWhatItHasNot) {
   const std::string address = text.substr(at, text.find('/', at) - at);
   EXPECT_EQ(AskAt(address, "/v1/orders/ids", R"({"buyers": ["1"]})")->status, 200u);
   EXPECT_EQ(AskAt(address, "/v1/sequences/a/next")->status, 200u);
-  StoreRule(directory / "ids.db");
+  StoreType(directory / "ids.db");
   EXPECT_EQ(AskAt(address, "/v1/numbers/invoices/next")->status, 200u);
   const Names watched = WatchedIn("http.md");
   EXPECT_THAT(watched, SizeIs(::testing::Gt(25)));
@@ -135,7 +135,7 @@ TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
   const std::string store = absl::StrCat("\"sqlite:", directory / "ids.db", "\"\ncreate = true\n");
   MakeFirstSpace("sqlite:" + (directory / "ids.db"));
   MarkFirstSequences("sqlite:" + (directory / "ids.db"));
-  ids.Write(absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
+  ids.Write(absl::StrCat("roles = [\"cluster-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
                          directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(),
                          "\"\nauthority = \"", authority.file(), "\"\n", tls),
             absl::StrCat("token_files = [\"", directory / "token", "\"]\n", tls),
@@ -150,7 +150,7 @@ TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
   ASSERT_TRUE(ids.Start(/*begin=*/true));
   ids.Good("POST", "/v1/orders/ids", R"({"buyers": ["1"]})");
   ids.Good("GET", "/v1/sequences/a/next");
-  StoreRule(directory / "ids.db");
+  StoreType(directory / "ids.db");
   ids.Good("GET", "/v1/numbers/invoices/next");
   EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("GET", "/v1/snowflake") == 200; }));
   const std::string page = ids.Ask("GET", "/metrics")->body;

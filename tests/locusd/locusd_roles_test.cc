@@ -38,7 +38,7 @@ class LocusdRolesTest : public ::testing::Test {
     }
     for (size_t i = 0; i < kNodes; ++i) {
       nodes_[i]->Write(
-          absl::StrCat("roles = [\"lease-node\", \"id-service\", \"sequence-node\"]\n",
+          absl::StrCat("roles = [\"cluster-node\", \"id-service\", \"sequence-node\"]\n",
                        "cluster = \"all\"\ndata = \"", directory_ / absl::StrCat("data", i),
                        "\"\n"),
           "store = true\n",

@@ -57,9 +57,9 @@ TEST_F(LocusdScopesTest, TokenOfLeases_MayNeitherTouchCountersNorRules) {
                   .value()
                   ->Create(SpaceName(), SpaceOptions(), absl::Now())
                   .ok());
-  const LeaseRequest request{7, 64, 0};
+  const SegmentRequest request{7, 64, 0};
   auto segments = LocusdSegmentStore::Open(As("shop")).value();
-  const auto leased = segments->Lease(SpaceName(), {}, {&request, 1}, absl::Now());
+  const auto leased = segments->Allocate(SpaceName(), {}, {&request, 1}, absl::Now());
   EXPECT_TRUE(leased.ok()) << leased.status();
 
   auto shop = LocusdSequencer::Open(As("shop")).value();
@@ -97,8 +97,8 @@ TEST_F(LocusdScopesTest, TokenOfTheStore_MayNotLease) {
   const auto batch = till->NextBatch("invoices", 3);
   EXPECT_TRUE(batch.ok()) << batch.status();
   auto segments = LocusdSegmentStore::Open(As("till")).value();
-  const LeaseRequest request{7, 64, 0};
-  ExpectNeeds(segments->Lease(SpaceName(), {}, {&request, 1}, absl::Now()).status(), "leases",
+  const SegmentRequest request{7, 64, 0};
+  ExpectNeeds(segments->Allocate(SpaceName(), {}, {&request, 1}, absl::Now()).status(), "leases",
               "till");
   // What there is may be read by whoever may read.
   auto seen = LocusdSequenceTypeStore::Open(As("reader")).value()->List();

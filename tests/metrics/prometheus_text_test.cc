@@ -16,8 +16,8 @@
 #include "gtest/gtest.h"
 #include "locus/engine/etcd.h"
 #include "locus/engine/locusd.h"
-#include "locus/engine/mariadb.h"
 #include "locus/engine/memory.h"
+#include "locus/engine/mysql.h"
 #include "locus/engine/strict_client.h"
 #include "locus/engine/zookeeper.h"
 #include "locus/locus.h"
@@ -77,7 +77,7 @@ TEST(PrometheusTextTest, StatsOfRealObjects_AreAValidDocumentWithTheirFigures) {
   EXPECT_EQ(document.Value("locus_store_first_uses_total"), 1);
   EXPECT_EQ(document.Value("locus_store_up"), 1);
   EXPECT_GT(document.Value("locus_store_headroom_ratio"), 0.99);
-  EXPECT_EQ(document.Value("locus_store_lease_duration_seconds_count"),
+  EXPECT_EQ(document.Value("locus_store_allocation_duration_seconds_count"),
             document.Value("locus_store_calls_total"));
   EXPECT_GE(document.Value("locus_sequencer_numbers_total"), 10);
   EXPECT_EQ(document.Value("locus_sequencer_call_failures_total"), 0);
@@ -93,7 +93,7 @@ TEST(PrometheusTextTest, NumberGenerator_ComesWithItsSequence) {
   stats.rolled = 2;
   stats.leftovers_returned = 3;
   stats.leftovers_dropped = 4;
-  stats.rule_version = (uint64_t{1} << 52) + 1;
+  stats.type_version = (uint64_t{1} << 52) + 1;
   stats.sequence.numbers = 5;
   PrometheusText text;
   text.Add(stats, {{"type", "invoices"}, {"key", "a"}});
@@ -105,7 +105,7 @@ TEST(PrometheusTextTest, NumberGenerator_ComesWithItsSequence) {
   EXPECT_EQ(document.Value("locus_number_groups_total", labels), 2);
   EXPECT_EQ(document.Value("locus_number_leftovers_returned_total", labels), 3);
   EXPECT_EQ(document.Value("locus_number_leftovers_dropped_total", labels), 4);
-  EXPECT_EQ(document.Value("locus_number_rule_version", labels), 4503599627370497);
+  EXPECT_EQ(document.Value("locus_sequence_type_version", labels), 4503599627370497);
   EXPECT_EQ(document.Value("locus_sequence_numbers_total", labels), 5);
 }
 
@@ -115,11 +115,11 @@ TEST(PrometheusTextTest, SeveralObjects_AreToldApartByTheirLabels) {
   stats.stores.resize(2);
   stats.stores[0].name = "east";
   stats.stores[1].name = "west";
-  stats.stores[1].leases = 4;
+  stats.stores[1].allocations = 4;
   stats.stores[1].last_error = absl::UnavailableError("secret detail");
   stats.stores[1].clock_offset = absl::Milliseconds(-1500);
-  stats.stores[1].lease_latency.Add(absl::Milliseconds(3));
-  stats.stores[1].lease_latency.Add(absl::Hours(1));
+  stats.stores[1].store_latency.Add(absl::Milliseconds(3));
+  stats.stores[1].store_latency.Add(absl::Hours(1));
   std::vector<ShardPoolStats> pools(2);
   pools[0].shard = 1;
   pools[0].name = "orders \"a\"\\\n";
@@ -134,12 +134,12 @@ TEST(PrometheusTextTest, SeveralObjects_AreToldApartByTheirLabels) {
   EXPECT_THAT(document.faults(), IsEmpty()) << text.ToString();
   EXPECT_EQ(PromtoolFinds(text.ToString()), "");
   PrometheusDocument::Labels west = {{"space", "orders"}, {"store", "west"}};
-  EXPECT_EQ(document.Value("locus_store_leases_total", west), 4);
+  EXPECT_EQ(document.Value("locus_segments_allocated_total", west), 4);
   EXPECT_EQ(document.Value("locus_store_up", west), 0);
   EXPECT_EQ(document.Value("locus_store_clock_offset_seconds", west), -1.5);
-  EXPECT_EQ(document.Value("locus_store_lease_duration_seconds_sum", west), 3600.003);
+  EXPECT_EQ(document.Value("locus_store_allocation_duration_seconds_sum", west), 3600.003);
   west["le"] = "0.005";
-  EXPECT_EQ(document.Value("locus_store_lease_duration_seconds_bucket", west), 1);
+  EXPECT_EQ(document.Value("locus_store_allocation_duration_seconds_bucket", west), 1);
   EXPECT_EQ(document.Value("locus_order_ids_total", {{"space", "returns"}}), 0);
   EXPECT_NE(text.ToString().find("locus_order_ids_total{space=\"orders\"} 18446744073709551615\n"),
             std::string::npos)
@@ -252,7 +252,7 @@ TEST(PrometheusTextTest, StatsOfEngines_AreAValidDocument) {
   fenced.unknown_commits = 7;
   text.Add(fenced);
   text.Add(HttpTableStats());
-  text.Add(MariadbStats());
+  text.Add(MysqlStats());
   text.Add(CeilingSequencer::CeilingStats());
   text.Add(EtcdStats());
   text.Add(ZookeeperStats());

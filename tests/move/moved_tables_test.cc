@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Version triggers and tombstones on a shard, beside the guards of the fence.
-#include "migration/engine/mariadb/fence/moved_tables.h"
+#include "migration/engine/mysql/fence/moved_tables.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -9,7 +9,7 @@
 namespace locus {
 namespace {
 
-using mariadb::MovedTables;
+using mysql::MovedTables;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -32,8 +32,8 @@ class MovedTablesTest : public FencedServerTest {
     tables_[1].version = "revision";
   }
 
-  MariadbOptions As(const std::string& user) {
-    MariadbOptions options = server_->Account(kDatabase);
+  MysqlOptions As(const std::string& user) {
+    MysqlOptions options = server_->Account(kDatabase);
     options.user = user;
     return options;
   }
@@ -339,7 +339,7 @@ TEST_F(MovedTablesTest, RemovedWhereNothingIs_ChangesNothing) {
 TEST_F(MovedTablesTest, BadOptions_AreRefused) {
   EXPECT_FALSE(MovedTables::Create(As("mover"), {}, movers_).ok());
   EXPECT_FALSE(MovedTables::Create(As("mover"), tables_, {}).ok());
-  EXPECT_FALSE(MovedTables::Create(MariadbOptions(), tables_, movers_).ok());
+  EXPECT_FALSE(MovedTables::Create(MysqlOptions(), tables_, movers_).ok());
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ def try_stats(server):
 
 
 def try_types(server):
-    """The rules that try_rules counted by."""
+    """The rules that try_types counted by."""
     types = {each["name"]: each for each in server.get("/v1/types")["types"]}
     assert types["invoices"]["fields"] == ["shop"] and types["invoices"]["counters"], types
     assert types["daily"]["first_number"].endswith("00000005"), types

@@ -149,14 +149,14 @@ def try_store(server):
 
     rule = {"name": "t", "expected": "0", "next": {"version": "7", "text_hex": "61"}}
     for serial in (4, 4):
-        assert json.loads(server.ask("POST", "/v1/rules", rule, session(serial), expect=200)[2])["done"]
-    server.ask("POST", "/v1/rules", rule, session(3), expect=409)
-    assert not json.loads(server.ask("POST", "/v1/rules", rule, expect=200)[2])["done"]
-    server.ask("POST", "/v1/rules", {**rule, "name": ""}, expect=400)
-    server.ask("GET", "/v1/rules?x=t", expect=400)
-    assert server.get("/v1/rules") == server.get("/v1/rules?name=t")
-    assert server.get("/v1/rules?name=u") == {"rules": []}
-    server.ask("POST", "/v1/rules", {**rule, "expected": "7", "next": None}, expect=200)
+        assert json.loads(server.ask("POST", "/v1/types", rule, session(serial), expect=200)[2])["done"]
+    server.ask("POST", "/v1/types", rule, session(3), expect=409)
+    assert not json.loads(server.ask("POST", "/v1/types", rule, expect=200)[2])["done"]
+    server.ask("POST", "/v1/types", {**rule, "name": ""}, expect=400)
+    server.ask("GET", "/v1/types?x=t", expect=400)
+    assert server.get("/v1/types") == server.get("/v1/types?name=t")
+    assert server.get("/v1/types?name=u") == {"rules": []}
+    server.ask("POST", "/v1/types", {**rule, "expected": "7", "next": None}, expect=200)
 
     clock, late = {"caller_now_ms": now()}, {"caller_now_ms": now() - 3_600_000}
     base = {"to": "0", "reach": "near_floor"}
@@ -165,13 +165,13 @@ def try_store(server):
     server.ask("PUT", space, create(), session(5), expect=204)
     server.ask("PUT", space, create(section_size=512), expect=412)
     server.ask("PUT", "/v1/segments/O", create(), expect=400)
-    grant = json.loads(server.ask("POST", space + ":lease", lease(), expect=200)[2])["grants"][0]
+    grant = json.loads(server.ask("POST", space + ":allocate", lease(), expect=200)[2])["grants"][0]
     view = server.get(space)
     assert int(view["sections"][0]["head"]) == int(grant["first"]) + 64, view
     before = json.loads(server.ask("POST", space + ":raise", {**base, **clock}, expect=200)[2])
     server.ask("POST", space + ":restored", clock, expect=204)
     assert int(server.get(space)["base"]) > int(before["after"])
-    for verb, body in ((":lease", lease()), (":raise", {**base, **clock}), (":restored", clock)):
+    for verb, body in ((":allocate", lease()), (":raise", {**base, **clock}), (":restored", clock)):
         server.ask("POST", absent + verb, body, expect=404)
         server.ask("POST", space + verb, {**body, **late}, expect=412)
         server.ask("POST", space + verb, {}, expect=400)

@@ -77,7 +77,7 @@ RULE = ("start=0", "step=5", "max_value=0", "at_max=error", "expiry_ms=0", "buff
         "zone=UTC", "pattern=%s", "leftovers=return", "lifetime_s=60", "")
 
 
-def store_rules(database):
+def store_types(database):
     """Two types, as `locus seq type create` stores them."""
     with sqlite3.connect(database, isolation_level=None, timeout=30) as store:
         for name, period, pattern in (("invoices", "none", "\"INV\"-{shop:2}-{seq:6}"),
@@ -87,7 +87,7 @@ def store_rules(database):
                           (name.encode(), rule.encode()))
 
 
-def try_rules(server):
+def try_types(server):
     """Numbers by rules of the store."""
     numbers = "/v1/numbers/invoices/next?field.shop=7"
     assert server.get(numbers)["numbers"] == ['"INV"-07-000005']
@@ -112,11 +112,11 @@ def try_rules(server):
 
 CHANGES = (
     ("POST", "/v1/counters", take()),
-    ("GET", "/v1/rules", None),
-    ("POST", "/v1/rules", {"name": "t", "expected": "0", "next": None}),
+    ("GET", "/v1/types", None),
+    ("POST", "/v1/types", {"name": "t", "expected": "0", "next": None}),
     ("GET", "/v1/segments/o", None),
     ("PUT", "/v1/segments/o", create()),
-    ("POST", "/v1/segments/o:lease", lease()),
+    ("POST", "/v1/segments/o:allocate", lease()),
     ("POST", "/v1/segments/o:raise", {"to": "0", "reach": "near_floor", "caller_now_ms": now()}),
     ("POST", "/v1/segments/o:restored", {"caller_now_ms": now()}),
     *OF_STRICT,
@@ -235,7 +235,7 @@ def try_broken(server):
 
 def try_failures(laptop, data):
     """A store that does not answer, a service without a part, another host."""
-    store_rules(os.path.join(data, "ids.db"))
+    store_types(os.path.join(data, "ids.db"))
     with sqlite3.connect(os.path.join(data, "ids.db"), isolation_level=None, timeout=30) as store:
         store.execute("BEGIN EXCLUSIVE")
         requests = [("POST", "/v1/orders/ids", {"buyers": [str(buyer)]}) for buyer in range(3)]
@@ -344,8 +344,8 @@ streams = 2
     try_tokens(world, server, few)
     server.ask("GET", "/metrics", expect=200)
     try_ids(server)
-    store_rules(world.path("ids.db"))
-    try_rules(server)
+    store_types(world.path("ids.db"))
+    try_types(server)
     for name in ("b", "c"):
         server.get(f"/v1/sequences/{name}/next")
     server.ask("GET", "/v1/sequences/d/next", expect=404)

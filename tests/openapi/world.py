@@ -85,7 +85,7 @@ class World:
 
     def node(self, name, more, *arguments, ids=False):
         raft, api = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-        roles = '["lease-node", "id-service", "sequence-node"]' if ids else '["lease-node"]'
+        roles = '["cluster-node", "id-service", "sequence-node"]' if ids else '["cluster-node"]'
         with open(self.path(name + ".toml"), "w", encoding="ascii") as out:
             out.write(f'roles = {roles}\ncluster = "c"\ndata = "{self.path(name)}"\n'
                       f'[raft]\nlisten = "{raft}"\n[api]\nlisten = "{api}"\n{more}')

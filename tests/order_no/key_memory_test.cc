@@ -218,9 +218,9 @@ TEST(KeyMemoryTest, CiphersMadeWhileAllAreLent_AreNotInACoreDumpEither) {
     AddDerived(ring, Version(1), &derived);
     std::unique_ptr<CipherPool> pool = CipherPool::Create(ring, SpaceName()).value();
     size_t before = FoundAnywhere(derived);
-    std::vector<std::unique_ptr<CipherPool::Lease>> leases;
+    std::vector<std::unique_ptr<CipherPool::Held>> held;
     for (int i = 0; i < 40; ++i) {
-      leases.emplace_back(new CipherPool::Lease(pool->Claim(Version(1))));
+      held.emplace_back(new CipherPool::Held(pool->Claim(Version(1))));
     }
     EXPECT_GT(FoundAnywhere(derived), before);
     EXPECT_EQ(Dumped(derived), 0u);

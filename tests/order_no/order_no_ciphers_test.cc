@@ -36,16 +36,16 @@ TEST(CipherPoolTest, AllSetsLentForLong_MoreAreMadeAndAgree) {
   std::unique_ptr<CipherPool> pool = PoolOfVersion5();
   // More than a pool has sets; all are held by one thread, which could wait for none of them.
   constexpr size_t kLeases = 40;
-  std::vector<std::unique_ptr<CipherPool::Lease>> leases;
+  std::vector<std::unique_ptr<CipherPool::Held>> held;
   for (size_t i = 0; i < kLeases; ++i) {
-    leases.emplace_back(new CipherPool::Lease(pool->Claim(Version(5))));
+    held.emplace_back(new CipherPool::Held(pool->Claim(Version(5))));
   }
-  const AesBlock tag = (*leases[0])->tag.Encrypt({1, 2});
-  const uint64_t ff1 = (*leases[0])->ff1.Encrypt(ShardGene(), Version(5), 3);
-  for (const auto& lease : leases) {
+  const AesBlock tag = (*held[0])->tag.Encrypt({1, 2});
+  const uint64_t ff1 = (*held[0])->ff1.Encrypt(ShardGene(), Version(5), 3);
+  for (const auto& lease : held) {
     EXPECT_EQ((*lease)->tag.Encrypt({1, 2}), tag);
     EXPECT_EQ((*lease)->ff1.Encrypt(ShardGene(), Version(5), 3), ff1);
-    for (const auto& other : leases) {
+    for (const auto& other : held) {
       EXPECT_EQ(lease == other, &**lease == &**other) << "one set lent twice";
     }
   }

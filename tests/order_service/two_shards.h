@@ -96,8 +96,8 @@ class TwoShards {
   }
 
   MariadbServer& server(size_t i) { return *servers_[i]; }
-  MariadbOptions As(size_t server, const std::string& user) {
-    MariadbOptions options = servers_[server]->Account(kDatabase);
+  MysqlOptions As(size_t server, const std::string& user) {
+    MysqlOptions options = servers_[server]->Account(kDatabase);
     options.user = user;
     return options;
   }

@@ -11,7 +11,7 @@
 #include "locus/engine/memory.h"
 #include "locus/order_id_generator.h"
 #include "locus/routing/file_table.h"
-#include "tests/engine/mariadb/sql_sections.h"
+#include "tests/engine/mysql/sql_sections.h"
 #include "tests/pool/shard_pools_fixture.h"
 #include "tests/source/losing_relay.h"
 #include "tests/support/golden.h"

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/engine/shard_pools.h"
-#include "tests/engine/mariadb/lying_mariadb.h"
+#include "tests/engine/mysql/lying_mysql.h"
 #include "tests/support/lying_server.h"
 
 namespace locus {
@@ -47,22 +47,22 @@ constexpr auto kLong = std::chrono::seconds(60);
 // The session's first statement, and what is set again after each reset.
 std::string Honest(const std::string& statements) {
   if (!absl::StrContains(statements, "CURRENT_ROLE")) {
-    return MariadbAnswer(HonestResults(statements));
+    return MysqlAnswer(HonestResults(statements));
   }
   FakeResult facts;
   facts.columns = 3;
   facts.rows = {{"6462", "0", std::nullopt}};
-  return MariadbAnswer({facts});
+  return MysqlAnswer({facts});
 }
 
-MariadbLie Except(const std::string& words, const std::string& lie) {
+MysqlLie Except(const std::string& words, const std::string& lie) {
   return [=](const std::string& statements) {
     return absl::StrContains(statements, words) ? lie : Honest(statements);
   };
 }
 
 TEST(ShardPoolsLyingServerTest, HonestShard_ServesTakers) {
-  LyingServer server([](LyingPeer& peer) { ServeMariadb(peer, Honest); });
+  LyingServer server([](LyingPeer& peer) { ServeMysql(peer, Honest); });
   auto pools = MakePools(absl::ZeroDuration());
   for (int i = 0; i < 3; ++i) {
     auto connection = Take(*pools, server, kLong);
@@ -85,7 +85,7 @@ TEST(ShardPoolsLyingServerTest, FactsOfAnotherShape_AreRefused) {
   for (const std::vector<FakeResult>& lie : std::vector<std::vector<FakeResult>>{
            {short_row}, {no_row}, {two_rows}, {null}, {quote}, {nothing}, {short_row, short_row}}) {
     LyingServer server(
-        [&](LyingPeer& peer) { ServeMariadb(peer, Except("CURRENT_ROLE", MariadbAnswer(lie))); });
+        [&](LyingPeer& peer) { ServeMysql(peer, Except("CURRENT_ROLE", MysqlAnswer(lie))); });
     auto pools = MakePools();
     absl::Status status = Take(*pools, server, kLong).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
@@ -95,12 +95,12 @@ TEST(ShardPoolsLyingServerTest, FactsOfAnotherShape_AreRefused) {
 TEST(ShardPoolsLyingServerTest, DrippingShard_IsGivenUp) {
   for (const char* words : {"CURRENT_ROLE", "SET SESSION"}) {
     LyingServer server([&](LyingPeer& peer) {
-      ServeMariadb(peer, [&](const std::string& statements) {
+      ServeMysql(peer, [&](const std::string& statements) {
         if (!absl::StrContains(statements, words)) return Honest(statements);
         FakeResult large;
         large.columns = 3;
         large.rows = {{std::string(5000, '1'), "0", "r"}};
-        peer.Drip(MariadbAnswer({large}), 100);
+        peer.Drip(MysqlAnswer({large}), 100);
         return std::string();
       });
     });
@@ -116,12 +116,12 @@ TEST(ShardPoolsLyingServerTest, DrippingShard_IsGivenUp) {
 TEST(ShardPoolsLyingServerTest, FloodingShard_TakesLittleMemory) {
   const size_t before = PeakMemoryMiB();
   LyingServer server([](LyingPeer& peer) {
-    ServeMariadb(peer, [&](const std::string& statements) {
+    ServeMysql(peer, [&](const std::string& statements) {
       if (!absl::StrContains(statements, "CURRENT_ROLE")) return Honest(statements);
       FakeResult rows;
       rows.columns = 3;
       rows.rows.assign(200'000, {std::string(100, 'x'), "0", "r"});
-      return MariadbAnswer({rows});
+      return MysqlAnswer({rows});
     });
   });
   const size_t with_lies = PeakMemoryMiB();
@@ -132,7 +132,7 @@ TEST(ShardPoolsLyingServerTest, FloodingShard_TakesLittleMemory) {
 
 TEST(ShardPoolsLyingServerTest, TextOfAShard_IsEscapedInMessages) {
   LyingServer server([](LyingPeer& peer) {
-    ServeMariadb(peer, Except("CURRENT_ROLE", MariadbError(1045, "28000", "no \x1B[31mentry")));
+    ServeMysql(peer, Except("CURRENT_ROLE", MysqlError(1045, "28000", "no \x1B[31mentry")));
   });
   auto pools = MakePools();
   absl::Status status = Take(*pools, server, kLong).status();
@@ -147,7 +147,7 @@ TEST(ShardPoolsLyingServerTest, OldConnectionHangs_ConnectionsThatAnswerGoOn) {
   std::atomic<int> peers = 0;
   LyingServer server([&](LyingPeer& peer) {
     int set_ups = ++peers == 1 ? 0 : 2;
-    ServeMariadb(peer, [&](const std::string& statements) {
+    ServeMysql(peer, [&](const std::string& statements) {
       if (absl::StrContains(statements, "SET SESSION") && ++set_ups == 2) peer.Hang();
       return Honest(statements);
     });
@@ -177,7 +177,7 @@ TEST(ShardPoolsLyingServerTest, RandomAnswers_HarmNobody) {
     LyingServer server([seed](LyingPeer& peer) {
       RandomLies lies(seed);
       uint32_t asked = seed;
-      ServeMariadb(peer, [&](const std::string& statements) {
+      ServeMysql(peer, [&](const std::string& statements) {
         if (++asked % 3 != 0) return Honest(statements);
         std::string said = lies.Answer(statements);
         if (!lies.cut_off()) return said;

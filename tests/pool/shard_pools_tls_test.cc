@@ -77,7 +77,7 @@ TEST_F(ShardPoolsTlsTest, RightAuthority_IsLetIn) {
   ExpectVerified(options, ShardAt("localhost", "?tls_ca=" + authority_->file()));
   options.tls_ca_file = authority_->file();
   ExpectVerified(options, ShardAt("localhost", "?tls=on"));
-  options.tls = MariadbOptions::Tls::kAlways;
+  options.tls = MysqlOptions::Tls::kAlways;
   ExpectVerified(options, ShardAt("localhost", ""));
   options.tls_ca_file = stranger_->file();
   ExpectVerified(options, ShardAt("localhost", "?tls_ca=" + authority_->file()));

@@ -5,9 +5,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/apply/row_copier.h"
-#include "migration/engine/mariadb/fence/moved_tables.h"
-#include "migration/engine/mariadb/preflight/preflight.h"
+#include "migration/engine/mysql/apply/row_copier.h"
+#include "migration/engine/mysql/fence/moved_tables.h"
+#include "migration/engine/mysql/preflight/preflight.h"
 #include "migration/preflight/judge.h"
 #include "tests/verify/verify_fixture.h"
 
@@ -43,7 +43,7 @@ class MovableTablesTest : public VerifyTest {
 
   // The checks of tables that preflight says have failed.
   std::set<std::string> Preflight() {
-    mariadb::PreflightOptions options;
+    mysql::PreflightOptions options;
     options.move.name = "first.1>2";
     options.move.source = {1, "a", As(0, "mover")};
     options.move.target = {2, "b", As(1, "mover")};
@@ -67,23 +67,23 @@ class MovableTablesTest : public VerifyTest {
                                              "compressed-columns",
                                              "foreign-keys-to-outside"};
     std::set<std::string> failed;
-    for (const auto& finding : preflight::Judge(mariadb::CollectFacts(options))) {
+    for (const auto& finding : preflight::Judge(mysql::CollectFacts(options))) {
       if (!finding.ok && of_tables.contains(finding.check)) failed.insert(finding.check);
     }
     return failed;
   }
 
   absl::Status Copy() {
-    mariadb::CopierOptions options;
+    mysql::CopierOptions options;
     options.source = As(0, "mover");
     options.table = table_;
     options.ranges = {{0, 99}};
     options.least_rows = options.most_rows = 1;
-    auto applier = mariadb::ChangeApplier::Open(OptionsTo(1), start_);
+    auto applier = mysql::ChangeApplier::Open(OptionsTo(1), start_);
     if (!applier.ok()) return applier.status();
     while (true) {
       // Anew for each row: it goes on from the text of its checkpoint.
-      auto copier = mariadb::RowCopier::Open(options, **applier);
+      auto copier = mysql::RowCopier::Open(options, **applier);
       if (!copier.ok()) return copier.status();
       auto more = (*copier)->CopyChunk();
       if (!more.ok()) return more.status();
@@ -92,7 +92,7 @@ class MovableTablesTest : public VerifyTest {
     return Follow(**applier, 0);
   }
   absl::Status Stream(size_t to) {
-    auto applier = mariadb::ChangeApplier::Open(OptionsTo(to), to == 1 ? start_ : back_start_);
+    auto applier = mysql::ChangeApplier::Open(OptionsTo(to), to == 1 ? start_ : back_start_);
     return applier.ok() ? Follow(**applier, 1 - to) : applier.status();
   }
   absl::Status Client(size_t server, const std::string& statement) {
@@ -107,7 +107,7 @@ class MovableTablesTest : public VerifyTest {
 
   absl::Status Install() {
     for (size_t i = 0; i < 2; ++i) {
-      auto tables = mariadb::MovedTables::Create(As(i, "mover"), {table_}, {"mover@127.0.0.1"});
+      auto tables = mysql::MovedTables::Create(As(i, "mover"), {table_}, {"mover@127.0.0.1"});
       if (!tables.ok()) return tables.status();
       if (auto status = tables->Install("first"); !status.ok()) return status;
       if (auto status = tables->Verify("first"); !status.ok()) return status;
@@ -144,7 +144,7 @@ class MovableTablesTest : public VerifyTest {
     return Compare(2);
   }
   absl::Status Compare(uint64_t rows) {
-    auto verifier = mariadb::RowVerifier::Open(Comparing(table_, 1));
+    auto verifier = mysql::RowVerifier::Open(Comparing(table_, 1));
     if (!verifier.ok()) return verifier.status();
     for (bool more = true; more;) {
       auto slice = (*verifier)->VerifySlice();
@@ -153,7 +153,7 @@ class MovableTablesTest : public VerifyTest {
       // As a later run goes on.
       auto options = Comparing(table_, 1);
       options.position = (*verifier)->position();
-      if (auto again = mariadb::RowVerifier::Open(options); !again.ok()) return again.status();
+      if (auto again = mysql::RowVerifier::Open(options); !again.ok()) return again.status();
     }
     if (!Lines(**verifier).empty())
       return absl::DataLossError(absl::StrJoin(Lines(**verifier), "; "));

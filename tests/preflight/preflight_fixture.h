@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/preflight/preflight.h"
+#include "migration/engine/mysql/preflight/preflight.h"
 #include "migration/preflight/judge.h"
 #include "tests/fence/fence_fixture.h"
 
@@ -94,8 +94,8 @@ class PreflightTest : public ::testing::Test {
                               {{999, 1}, {65535, 2}})
         .value();
   }
-  static MariadbOptions As(int server) {
-    MariadbOptions options = servers_[server]->Account("shop");
+  static MysqlOptions As(int server) {
+    MysqlOptions options = servers_[server]->Account("shop");
     options.user = "mover";
     return options;
   }
@@ -117,7 +117,7 @@ class PreflightTest : public ::testing::Test {
   }
 
   std::vector<preflight::Finding> Findings() {
-    return preflight::Judge(mariadb::CollectFacts(options_));
+    return preflight::Judge(mysql::CollectFacts(options_));
   }
   // "check: found".
   std::vector<std::string> Failed() {
@@ -156,7 +156,7 @@ class PreflightTest : public ::testing::Test {
   }
 
   static inline MariadbServer* servers_[3];
-  mariadb::PreflightOptions options_;
+  mysql::PreflightOptions options_;
 };
 
 }  // namespace locus

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read of real servers: a pair that passes, and each change that breaks a check.
-#include "migration/engine/mariadb/fence/moved_tables.h"
+#include "migration/engine/mysql/fence/moved_tables.h"
 #include "tests/preflight/preflight_fixture.h"
 
 namespace locus {
@@ -57,7 +57,7 @@ TEST_F(PreflightTest, SessionsFromBeforeTheFormatWasSet_AreRefused) {
   for (const int at : {kSource, kReplica}) {
     SCOPED_TRACE(at);
     MariadbServer& server = *servers_[at];
-    MariadbOptions service = As(at);
+    MysqlOptions service = As(at);
     service.user = "service";
     server.Sql("SET GLOBAL binlog_format = MIXED");
     auto old = SqlSession::Open(service).value();
@@ -193,7 +193,7 @@ TEST_F(PreflightTest, MistakesOfTheOperator_AreRefused) {
   EXPECT_THAT(Failed(), ElementsAre("fence-server: bound to server 9"));
   servers_[kSource]->Sql("UPDATE shop.locus_fence SET server_id = 1");
   const auto other =
-      mariadb::MovedTables::Create(As(kSource), options_.move.tables, options_.move.movers);
+      mysql::MovedTables::Create(As(kSource), options_.move.tables, options_.move.movers);
   ASSERT_TRUE(other->Install("other.2>1").ok());
   EXPECT_THAT(Failed(), ElementsAre("other-moves: other.2>1"));
   ASSERT_TRUE(other->Remove("other.2>1").ok());
@@ -206,7 +206,7 @@ TEST_F(PreflightTest, MistakesOfTheOperator_AreRefused) {
       " '0-9', ''), ('first.1>2', 'COPYING', '0-9', '{\"copied\": {\"rows_per_second\": "
       "5000.5}}')");
   EXPECT_THAT(Failed(), ElementsAre("overlapping-moves: far.1>3 is READY, vnodes 9-15"));
-  EXPECT_EQ(mariadb::CollectFacts(options_).copied_a_second, 5000.5);
+  EXPECT_EQ(mysql::CollectFacts(options_).copied_a_second, 5000.5);
   servers_[kSource]->Sql("DROP TABLE shop.locus_move");
   options_.move.target.server = As(kSource);
   EXPECT_THAT(FailedChecks(), UnorderedElementsAre("same-database", "fence-owner"));

@@ -86,14 +86,14 @@ void TakeNumbers(const LocusdOptions& options, Log& log) {
   }
 }
 
-void LeaseSequences(const LocusdOptions& options, Log& log) {
+void AllocateSequences(const LocusdOptions& options, Log& log) {
   const auto store = Opened(LocusdSegmentStore::Open(options));
-  const LeaseRequest request{kSection, 64, 0};
+  const SegmentRequest request{kSection, 64, 0};
   while (true) {
     static_cast<void>(
         Record(log, Kind::kSegment, [&]() -> absl::StatusOr<std::pair<uint64_t, uint64_t>> {
-          LOCUS_ASSIGN_OR_RETURN(const LeaseReply reply,
-                                 store->Lease(SpaceName(), {}, {&request, 1}, absl::Now()));
+          LOCUS_ASSIGN_OR_RETURN(const SegmentReply reply,
+                                 store->Allocate(SpaceName(), {}, {&request, 1}, absl::Now()));
           const Segment& segment = reply.grants[0].segment;
           if (segment.length == 0) return absl::UnavailableError("nothing fits");
           return std::pair(segment.first, segment.end() - 1);
@@ -103,7 +103,7 @@ void LeaseSequences(const LocusdOptions& options, Log& log) {
   }
 }
 
-void AlterRules(const LocusdOptions& options, Log& log) {
+void AlterTypes(const LocusdOptions& options, Log& log) {
   const auto store = Opened(LocusdSequenceTypeStore::Open(options));
   while (true) {
     SequenceType type;
@@ -136,8 +136,8 @@ int Main(const std::vector<std::string>& words) {
   options.request_timeout = kRequestTimeout;
   Log log(words[0]);
   std::thread numbers([&] { TakeNumbers(options, log); });
-  std::thread sequences([&] { LeaseSequences(options, log); });
-  AlterRules(options, log);
+  std::thread sequences([&] { AllocateSequences(options, log); });
+  AlterTypes(options, log);
   return 0;
 }
 

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "absl/strings/str_join.h"
-#include "migration/engine/mariadb/fence/moved_tables.h"
+#include "migration/engine/mysql/fence/moved_tables.h"
 #include "tests/run/move_fixture.h"
 
 namespace locus {
@@ -134,7 +134,7 @@ class BusyClientsTest : public MoveFixture {
   void MakeOrders() {
     for (size_t server : {0, 1}) {
       auto tables =
-          mariadb::MovedTables::Create(As(server, "mover"), move_.tables, move_.movers).value();
+          mysql::MovedTables::Create(As(server, "mover"), move_.tables, move_.movers).value();
       ASSERT_TRUE(tables.Install("another").ok());
     }
     ASSERT_EQ(IdText(299, kOrders), absl::StrCat((uint64_t{299} << 47) + kOrders));

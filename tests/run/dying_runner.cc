@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   auto publisher = locus::FileTablePublisher::Open(argv[1]);
   if (!publisher.ok()) return 2;
   std::atomic<long> statements = 0;
-  locus::mariadb::RunnerOptions options =
+  locus::mysql::RunnerOptions options =
       locus::TestRunner(absl::StrCat("dying:", getpid()), argv[2]);
   // One that was stopped does not take over again, however slow the machine is.
   if (signal == SIGSTOP) options.take_over_after = absl::Minutes(1);
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     if (++statements == last) raise(signal);
   };
   auto runner =
-      locus::mariadb::MoveRunner::Create(locus::TestMove(port(3), port(4)), options, **publisher);
+      locus::mysql::MoveRunner::Create(locus::TestMove(port(3), port(4)), options, **publisher);
   if (!runner.ok()) {
     std::cerr << "the runner ended: " << runner.status() << "\n";
     return 2;

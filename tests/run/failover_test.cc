@@ -2,7 +2,7 @@
 // Replicas are promoted in place of a shard in the middle of a move, at any point of a step, with
 // and without what the shard did last.
 #include "absl/strings/match.h"
-#include "migration/engine/mariadb/run/move_control.h"
+#include "migration/engine/mysql/run/move_control.h"
 #include "tests/run/move_fixture.h"
 
 namespace locus {
@@ -34,15 +34,15 @@ class FailoverTest : public MoveFixture {
     const std::string position = servers_[shard]->Value("SELECT @@GLOBAL.gtid_binlog_pos");
     ASSERT_EQ(replica.Value(absl::StrCat("SELECT MASTER_GTID_WAIT('", position, "', 60)")), "0");
   }
-  MariadbOptions OptionsOf(const MariadbServer& server) {
-    MariadbOptions options = As(0, "mover");
+  MysqlOptions OptionsOf(const MariadbServer& server) {
+    MysqlOptions options = As(0, "mover");
     options.hosts = {{"127.0.0.1", server.port()}};
     return options;
   }
   // A runner that knows where all replicas are; `candidates`: and that they may be promoted.
   std::unique_ptr<Running> StartFollowing(bool candidates = true,
-                                          mariadb::ShardLink::Hook before_statement = {}) {
-    mariadb::RunnerOptions options = TestRunner("one", directory_ / "");
+                                          mysql::ShardLink::Hook before_statement = {}) {
+    mysql::RunnerOptions options = TestRunner("one", directory_ / "");
     options.before_statement = std::move(before_statement);
     options.pace.accept_within = absl::Seconds(3);
     for (size_t shard : {0, 1}) {
@@ -60,8 +60,8 @@ class FailoverTest : public MoveFixture {
   }
   // The operator looks at the source wherever it is.
   void LookAt(const MariadbServer& source) {
-    link_ = mariadb::ShardLink::Create(OptionsOf(source)).value();
-    records_ = std::make_unique<mariadb::MoveRecords>(*link_);
+    link_ = mysql::ShardLink::Create(OptionsOf(source)).value();
+    records_ = std::make_unique<mysql::MoveRecords>(*link_);
   }
   static std::string FenceOf(MariadbServer& server) {
     return server.Value(
@@ -277,14 +277,14 @@ TEST_F(FailoverTest, OtherReplicaPromotedWithoutItsEnd_IsNotBoundAndTheOperatorI
   ASSERT_TRUE(WaitUntil([&] { return !Record().wish.hold.empty(); })) << Record().status;
   EXPECT_THAT(Record().wish.hold, HasSubstr("the source accepts cohorts 0 to below 10000 at step"));
   EXPECT_THAT(Record().wish.hold, HasSubstr("the target cohorts 0 to below 5000 at step"));
-  auto control = mariadb::MoveControl::Create(move_).value();
+  auto control = mysql::MoveControl::Create(move_).value();
   const RoutingTable table = publisher_->Current().value();
   auto bindable = control->MayBind(table, false);
   ASSERT_TRUE(bindable.ok()) << bindable.status();
   EXPECT_TRUE(bindable->contradict);
   EXPECT_FALSE(bindable->fits);
   move_.source.server = OptionsOf(replica);
-  auto bound = mariadb::RebindShard(move_.source, table, {}, false);
+  auto bound = mysql::RebindShard(move_.source, table, {}, false);
   ASSERT_TRUE(bound.ok()) << bound.status();
   EXPECT_EQ(bound->left.size(), 2u);
   EXPECT_TRUE(absl::EndsWith(FenceOf(replica), " unbound"));
@@ -341,7 +341,7 @@ TEST_F(FailoverTest, SourceWithoutTheMove_IsNotBoundWhereTheTargetAcceptsOrders)
   const std::string fence = "UPDATE locus_fence SET ";
   Sql(0, fence + "other = NULL, step = 0; SET GLOBAL server_id = 9; DELETE FROM locus_move");
   Sql(1, fence + "own_lo = 0, own_hi = 500, step = 2");
-  auto control = mariadb::MoveControl::Create(move_).value();
+  auto control = mysql::MoveControl::Create(move_).value();
   auto look = [&] { return control->MayBind(publisher_->Current().value(), false); };
   auto bindable = look();
   ASSERT_TRUE(bindable.ok()) << bindable.status();

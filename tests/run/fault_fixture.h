@@ -31,16 +31,16 @@ class FaultFixture : public MoveFixture {
       shard->server.connect_timeout = shard->server.timeout = Patience();
     }
   }
-  mariadb::RunnerOptions OptionsOf(const std::string& name) {
-    mariadb::RunnerOptions options = TestRunner(name, directory_ / "");
+  mysql::RunnerOptions OptionsOf(const std::string& name) {
+    mysql::RunnerOptions options = TestRunner(name, directory_ / "");
     options.pace.accept_within = absl::Seconds(Long() ? 10 : 2);
     options.gates.patience = gate_patience_;
     return options;
   }
-  std::unique_ptr<Running> StartFaulty(const mariadb::RunnerOptions& options,
+  std::unique_ptr<Running> StartFaulty(const mysql::RunnerOptions& options,
                                        TablePublisher& publisher) {
     auto running = std::make_unique<Running>();
-    auto runner = mariadb::MoveRunner::Create(move_, options, publisher);
+    auto runner = mysql::MoveRunner::Create(move_, options, publisher);
     EXPECT_TRUE(runner.ok()) << runner.status();
     running->runner = *std::move(runner);
     running->thread =

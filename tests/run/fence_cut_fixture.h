@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/run/band_rows.h"
-#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mysql/run/band_rows.h"
+#include "migration/engine/mysql/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
 #include "tests/fence/fence_fixture.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 
 // One shard with a table of guarded orders, and a move of vnodes 10..19 and 40..49 whose run is 7.
 class FenceCutFixture : public FencedServerTest {
@@ -28,7 +28,7 @@ class FenceCutFixture : public FencedServerTest {
       server_->Sql(absl::StrCat("USE ", kDatabase, "; CREATE TRIGGER ", guard.name, " BEFORE ",
                                 guard.event, " ON orders FOR EACH ROW ", guard.body));
     }
-    MariadbOptions options = server_->Account(kDatabase);
+    MysqlOptions options = server_->Account(kDatabase);
     options.user = "mover";
     link_ = ShardLink::Create(options).value();
     for (const std::string& create : CreateMarkerTables()) ASSERT_TRUE(link_->Run(create).ok());
@@ -76,6 +76,6 @@ class FenceCutFixture : public FencedServerTest {
   uint64_t sequence_ = 1'000'000;
 };
 
-}  // namespace locus::mariadb
+}  // namespace locus::mysql
 
 #endif  // LOCUS_TESTS_RUN_FENCE_CUT_FIXTURE_H_

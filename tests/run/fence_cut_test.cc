@@ -6,10 +6,10 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/run/rebind.h"
+#include "migration/engine/mysql/run/rebind.h"
 #include "tests/run/fence_cut_fixture.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 namespace {
 
 constexpr unsigned kDeadlock = 1213;
@@ -340,7 +340,7 @@ TEST_F(FenceCutTest, SessionThatEndsInARegroup_EndsItBeforeAnotherBegins) {
   MakeFence("(0, 65535, 0, 10000, 0, @@server_id, NULL, NULL)");
   Move second = move_;
   second.ranges = {{15, 25}};
-  MariadbOptions options = server_->Account(kDatabase);
+  MysqlOptions options = server_->Account(kDatabase);
   options.user = "mover";
   auto other = ShardLink::Create(options).value();
   bool met = false;
@@ -443,4 +443,4 @@ TEST_F(FenceCutTest, Rebind_BindsNoVnodeWithTheRowOfAnother) {
 }
 
 }  // namespace
-}  // namespace locus::mariadb
+}  // namespace locus::mysql

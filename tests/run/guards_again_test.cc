@@ -13,7 +13,7 @@ TEST_F(GuardsAgainTest, FenceWithoutGuards_HasThemBeforeItIsPrepared) {
   MakeOldOrders({0, 200}, 20);
   for (size_t server : {0u, 1u}) {
     const ShardFence fence =
-        ShardFence::Create(As(server, "mover"), mariadb::FenceOptionsOf(move_)).value();
+        ShardFence::Create(As(server, "mover"), mysql::FenceOptionsOf(move_)).value();
     const absl::Status installed =
         fence.Install(TableAt(1, {}), server == 0 ? move_.source.id : move_.target.id);
     ASSERT_TRUE(installed.ok()) << installed;

@@ -34,7 +34,7 @@ TEST_F(KilledShardsTest, KilledAtAnyPointOfAStep_NothingAcknowledgedIsLost) {
   std::atomic<int> left = -1;  // statements until the kill; -1: the fence was not closed yet
   std::atomic<int> victim = -1;
   std::atomic<int> point = 0;
-  mariadb::RunnerOptions options = TestRunner("one", directory_ / "");
+  mysql::RunnerOptions options = TestRunner("one", directory_ / "");
   options.before_statement = [&](const std::string& statement) {
     if (victim < 0) return;
     if (left < 0 && !absl::StrContains(statement, "UPDATE locus_fence")) return;

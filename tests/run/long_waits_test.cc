@@ -3,7 +3,7 @@
 #include <iostream>
 #include <thread>
 
-#include "migration/engine/mariadb/fence/moved_tables.h"
+#include "migration/engine/mysql/fence/moved_tables.h"
 #include "tests/run/fault_fixture.h"
 
 namespace locus {
@@ -14,7 +14,7 @@ using internal::Phase;
 // A client of one shard that changes one order again and again, with a pause of 10 ms.
 class Changer {
  public:
-  Changer(const MariadbOptions& server, const std::string& table, const OrderId& id) {
+  Changer(const MysqlOptions& server, const std::string& table, const OrderId& id) {
     session_ = SqlSession::Open(server).value();
     statement_ =
         absl::StrCat("UPDATE ", table, " SET value = value + 1 WHERE order_id = ", Number(id));
@@ -47,13 +47,13 @@ class Changer {
 class LongWaitsTest : public FaultFixture {
  protected:
   std::unique_ptr<SqlSession> Shop(size_t server) {
-    MariadbOptions options = As(server, "shop");
+    MysqlOptions options = As(server, "shop");
     options.timeout = absl::Seconds(60);
     return SqlSession::Open(options).value();
   }
   std::unique_ptr<Changer> Changes(size_t server, const OrderId& id,
                                    const std::string& table = "orders") {
-    MariadbOptions options = As(server, "shop");
+    MysqlOptions options = As(server, "shop");
     options.timeout = absl::Seconds(60);
     return std::make_unique<Changer>(options, table, id);
   }
@@ -93,10 +93,10 @@ TEST_F(LongWaitsTest, StartBehindALongReader_LeavesWritersMostOfTheTime) {
 TEST_F(LongWaitsTest, StartBehindALongWriter_LeavesWritersMostOfTheTimeAndIsHeld) {
   // As after an earlier move of other vnodes that has not ended: all triggers stand.
   for (size_t server : {0, 1}) {
-    auto fence = ShardFence::Create(As(server, "mover"), mariadb::FenceOptionsOf(move_)).value();
+    auto fence = ShardFence::Create(As(server, "mover"), mysql::FenceOptionsOf(move_)).value();
     ASSERT_TRUE(fence.Install(TableAt(1, {}), static_cast<uint32_t>(server + 1)).ok());
     auto tables =
-        mariadb::MovedTables::Create(As(server, "mover"), move_.tables, move_.movers).value();
+        mysql::MovedTables::Create(As(server, "mover"), move_.tables, move_.movers).value();
     ASSERT_TRUE(tables.Install("earlier").ok());
   }
   gate_patience_ = absl::Seconds(10);
@@ -155,7 +155,7 @@ TEST_F(LongWaitsTest, TokenBehindALongWriter_LeavesOtherWritersMostOfTheTime) {
   uint64_t sequence = 0;
   const OrderId changed = NextIn(7, sequence, 0, 2499), kept = NextIn(8, sequence, 0, 2499);
   auto writer = Shop(1);
-  mariadb::RunnerOptions options = OptionsOf("one");
+  mysql::RunnerOptions options = OptionsOf("one");
   bool writes = false;  // the step may be taken back, and made again
   options.before_statement = [&](const std::string& statement) {
     if (writes || !absl::StrContains(statement, "UPDATE locus_fence SET own_lo = 5000")) return;

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/engine/fenced_transaction.h"
 #include "locus/routing/file_table.h"
-#include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mysql/run/move_runner.h"
 #include "tests/fence/two_shards.h"
 #include "tests/run/move_setup.h"
 #include "tests/support/temporary_directory.h"
@@ -55,16 +55,16 @@ class MoveFixture : public ::testing::Test {
     move_ = TestMove(servers_[0]->port(), servers_[1]->port());
     leg_ = {1, 2, move_.ranges};
     // An operator's own session.
-    link_ = mariadb::ShardLink::Create(As(0, "mover")).value();
-    records_ = std::make_unique<mariadb::MoveRecords>(*link_);
+    link_ = mysql::ShardLink::Create(As(0, "mover")).value();
+    records_ = std::make_unique<mysql::MoveRecords>(*link_);
     ASSERT_TRUE(records_->CreateTables().ok());
   }
 
   RoutingTable TableAt(uint64_t epoch, std::vector<VnodeMove> moves) {
     return RoutingTable::Make(epoch, shards_, {{65535, 1}}, std::move(moves)).value();
   }
-  MariadbOptions As(size_t server, const std::string& user) {
-    MariadbOptions options = servers_[server]->Account(kShop);
+  MysqlOptions As(size_t server, const std::string& user) {
+    MysqlOptions options = servers_[server]->Account(kShop);
     options.user = user;
     return options;
   }
@@ -87,12 +87,12 @@ class MoveFixture : public ::testing::Test {
       return records_->ChangeWish(move_.name, record->serial, wish).ok();
     }));
   }
-  mariadb::MoveRecord Record() { return records_->Read(move_.name).value(); }
+  mysql::MoveRecord Record() { return records_->Read(move_.name).value(); }
   // Waits for a phase; stops with the reason where the move is held.
   void WaitForPhase(internal::Phase phase) {
     ASSERT_TRUE(WaitUntil(
         [&] {
-          const mariadb::MoveRecord record = Record();
+          const mysql::MoveRecord record = Record();
           return record.phase == phase || !record.wish.hold.empty();
         },
         absl::Minutes(2)))
@@ -114,7 +114,7 @@ class MoveFixture : public ::testing::Test {
 
   // A runner on a thread of its own.
   struct Running {
-    std::unique_ptr<mariadb::MoveRunner> runner;
+    std::unique_ptr<mysql::MoveRunner> runner;
     std::atomic<bool> stop = false;
     absl::Status status = absl::UnknownError("it runs");
     std::thread thread;
@@ -128,9 +128,9 @@ class MoveFixture : public ::testing::Test {
   std::unique_ptr<Running> StartRunner(const std::string& name) {
     return StartRunner(TestRunner(name, directory_ / ""));
   }
-  std::unique_ptr<Running> StartRunner(const mariadb::RunnerOptions& options) {
+  std::unique_ptr<Running> StartRunner(const mysql::RunnerOptions& options) {
     auto running = std::make_unique<Running>();
-    auto runner = mariadb::MoveRunner::Create(move_, options, *publisher_);
+    auto runner = mysql::MoveRunner::Create(move_, options, *publisher_);
     EXPECT_TRUE(runner.ok()) << runner.status();
     running->runner = *std::move(runner);
     running->thread =
@@ -161,8 +161,8 @@ class MoveFixture : public ::testing::Test {
   std::unique_ptr<FileTablePublisher> publisher_;
   Move move_;
   MoveLeg leg_;
-  std::unique_ptr<mariadb::ShardLink> link_;
-  std::unique_ptr<mariadb::MoveRecords> records_;
+  std::unique_ptr<mysql::ShardLink> link_;
+  std::unique_ptr<mysql::MoveRecords> records_;
 };
 
 }  // namespace locus

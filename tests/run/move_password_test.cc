@@ -2,7 +2,7 @@
 // A program of its own: it searches all memory of the process.
 #include "gtest/gtest.h"
 #include "locus/routing/file_table.h"
-#include "migration/engine/mariadb/run/move_control.h"
+#include "migration/engine/mysql/run/move_control.h"
 #include "tests/run/move_setup.h"
 #include "tests/support/password_search.h"
 #include "tests/support/temporary_directory.h"
@@ -14,18 +14,18 @@ TEST(MovePasswordTest, RunnerAndControl_LeaveNoPasswordWhereCoreDumpsLook) {
   TemporaryDirectory directory;
   auto publisher = FileTablePublisher::Open(directory / "table.json").value();
   Move move = TestMove(1, 2);
-  mariadb::RunnerOptions options = TestRunner("one", directory / "");
+  mysql::RunnerOptions options = TestRunner("one", directory / "");
   options.source_candidates = {move.source.server};
-  for (MariadbOptions* server :
+  for (MysqlOptions* server :
        {&move.source.server, &move.target.server, &options.source_candidates[0]}) {
     Fill(server->password);
   }
   ASSERT_GE(Search().dumped, 3u) << "the caller's own: the search works";
-  auto runner = mariadb::MoveRunner::Create(move, options, *publisher);
+  auto runner = mysql::MoveRunner::Create(move, options, *publisher);
   ASSERT_TRUE(runner.ok()) << runner.status();
-  auto control = mariadb::MoveControl::Create(move);
+  auto control = mysql::MoveControl::Create(move);
   ASSERT_TRUE(control.ok()) << control.status();
-  for (MariadbOptions* server :
+  for (MysqlOptions* server :
        {&move.source.server, &move.target.server, &options.source_candidates[0]}) {
     explicit_bzero(server->password.data(), server->password.size());
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves as runners make them, on two servers, under live writers.
-#include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mysql/run/move_runner.h"
 
 #include <fstream>
 #include <iostream>
 #include <set>
 
 #include "absl/strings/match.h"
-#include "migration/engine/mariadb/fence/moved_tables.h"
-#include "migration/engine/mariadb/run/move_control.h"
+#include "migration/engine/mysql/fence/moved_tables.h"
+#include "migration/engine/mysql/run/move_control.h"
 #include "nlohmann/json.hpp"
 #include "tests/run/live_move.h"
 
@@ -90,10 +90,10 @@ TEST_F(MoveRunnerTest, CleanedUpAgain_RemovesTheTriggersThatCameBack) {
   Ask([&](Wish& wish) { wish.ending = Ending::kCleanup; });
   WaitForPhase(Phase::kDone);
   runner->End();
-  auto control = mariadb::MoveControl::Create(move_).value();
+  auto control = mysql::MoveControl::Create(move_).value();
   EXPECT_THAT(control->LookForRemains(publisher_->Current().value()).value().marks,
               ::testing::IsEmpty());
-  ASSERT_TRUE(mariadb::MovedTables::Create(As(1, "mover"), move_.tables, move_.movers)
+  ASSERT_TRUE(mysql::MovedTables::Create(As(1, "mover"), move_.tables, move_.movers)
                   ->Install(move_.name)
                   .ok());
   EXPECT_THAT(control->LookForRemains(publisher_->Current().value()).value().marks,
@@ -172,7 +172,7 @@ TEST_F(MoveRunnerTest, TargetAwayInAStep_WaitsForItAndLosesNothing) {
 TEST_F(MoveRunnerTest, DeletedBeforeTheStream_InsertedAgainOnTheTarget_IsKeptOnTheWayBack) {
   for (size_t server : {0, 1}) {
     auto tables =
-        mariadb::MovedTables::Create(As(server, "mover"), move_.tables, move_.movers).value();
+        mysql::MovedTables::Create(As(server, "mover"), move_.tables, move_.movers).value();
     ASSERT_TRUE(tables.Install("another").ok());
   }
   Sql(0,
@@ -211,7 +211,7 @@ TEST_F(MoveRunnerTest, FenceChangedByHand_IsHeldUntilItIsMended) {
 TEST_F(MoveRunnerTest, WishChangedMeanwhile_NoPhaseIsEntered) {
   Begin();
   ASSERT_TRUE(*records_->Claim(move_.name, 7, "one", absl::Seconds(10)));
-  const mariadb::MoveRecord seen = Record();
+  const mysql::MoveRecord seen = Record();
   Ask([&](Wish& wish) { wish.ending = Ending::kAbort; });
   EXPECT_TRUE(absl::IsAborted(records_->SetPhase(seen, Phase::kPrepared)));
   EXPECT_EQ(Record().phase, Phase::kPlanned);
@@ -219,8 +219,8 @@ TEST_F(MoveRunnerTest, WishChangedMeanwhile_NoPhaseIsEntered) {
 }
 
 TEST_F(MoveRunnerTest, TwoMovesOfSomeVnodesBegunAtOnce_OneIsRefused) {
-  auto other_link = mariadb::ShardLink::Create(As(0, "mover")).value();
-  mariadb::MoveRecords other(*other_link);
+  auto other_link = mysql::ShardLink::Create(As(0, "mover")).value();
+  mysql::MoveRecords other(*other_link);
   for (int round = 0; round < 20; ++round) {
     absl::Status here, there;
     std::thread thread([&] {
@@ -264,7 +264,7 @@ TEST_F(MoveRunnerTest, LongHold_IsCutBetweenLetters) {
 // the dwell has passed.
 TEST_F(MoveRunnerTest, GateCommand_IsAskedBeforeEachStep) {
   Begin();
-  mariadb::RunnerOptions options = TestRunner("one", directory_ / "");
+  mysql::RunnerOptions options = TestRunner("one", directory_ / "");
   const std::string asked = directory_ / "asked";
   options.gates.command = absl::StrCat("echo $LOCUS_SHARE-$LOCUS_NEXT_SHARE >> ", asked);
   auto runner = StartRunner(options);
@@ -290,7 +290,7 @@ TEST_F(MoveRunnerTest, GateCommand_IsAskedBeforeEachStep) {
 TEST_F(MoveRunnerTest, WaitsOfARunnerThatIsGone_GoOnWithTheNext) {
   Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_100");
   Begin();
-  mariadb::RunnerOptions options = TestRunner("one", directory_ / "");
+  mysql::RunnerOptions options = TestRunner("one", directory_ / "");
   options.gates.command = "exit 3";
   options.gates.patience = absl::Hours(1);
   auto runner = StartRunner(options);
@@ -315,7 +315,7 @@ TEST_F(MoveRunnerTest, WaitsOfARunnerThatIsGone_GoOnWithTheNext) {
   auto second = StartRunner(options);
   std::string told;
   ASSERT_TRUE(WaitUntil([&] {
-    const mariadb::MoveRecord record = Record();
+    const mysql::MoveRecord record = Record();
     told = record.status;
     return absl::StrContains(told, kByAnother) && absl::StrContains(told, "exit 3");
   }));
@@ -341,7 +341,7 @@ TEST_F(MoveRunnerTest, TwoRunners_OneActsAndTheOtherTakesOver) {
   auto one = StartRunner("one");
   WaitForPhase(Phase::kReady);
   ASSERT_EQ(Record().runner, "one");
-  mariadb::RunnerOptions patient = TestRunner("two", directory_ / "");
+  mysql::RunnerOptions patient = TestRunner("two", directory_ / "");
   patient.take_over_after = absl::Seconds(5);  // on a busy machine the first one may stand for one
   auto two = StartRunner(patient);
   Ask([&](Wish& wish) { wish.goal = 5000; });

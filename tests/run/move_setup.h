@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mysql/run/move_runner.h"
 
 namespace locus {
 
@@ -33,8 +33,8 @@ inline Move TestMove(uint16_t source_port, uint16_t target_port) {
   return move;
 }
 
-inline mariadb::RunnerOptions TestRunner(const std::string& name, const std::string& spool) {
-  mariadb::RunnerOptions options;
+inline mysql::RunnerOptions TestRunner(const std::string& name, const std::string& spool) {
+  mysql::RunnerOptions options;
   options.name = name;
   options.spool = spool;
   options.take_over_after = absl::Seconds(1);

@@ -23,7 +23,7 @@ class NetworkCutTest : public FaultFixture {
   }
   void StartBehindProxies() {
     Begin();
-    mariadb::RunnerOptions options = OptionsOf("one");
+    mysql::RunnerOptions options = OptionsOf("one");
     options.link_timeout = absl::Seconds(Long() ? 30 : 3);
     runner_ = StartFaulty(options, *publisher_);
     WaitForPhase(internal::Phase::kReady);
@@ -81,7 +81,7 @@ TEST_F(NetworkCutTest, SilentForLongerThanAnybodyWaits_TheStepGoesOn) {
 
 // The applier has locked a row that a client wants when the network fails.
 TEST_F(NetworkCutTest, CutInsideATransaction_ItsLocksAreSoonFree) {
-  auto link = mariadb::ShardLink::Create(move_.target.server).value();
+  auto link = mysql::ShardLink::Create(move_.target.server).value();
   Sql(1, "INSERT INTO orders (order_id, value) VALUES (7, 1)");
   const absl::Status cut = link->Transact([&]() -> absl::Status {
     auto locked = link->Run("UPDATE orders SET value = 2 WHERE order_id = 7");

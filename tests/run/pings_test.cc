@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mariadb/run/pings.h"
+#include "migration/engine/mysql/run/pings.h"
 
 #include "gtest/gtest.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 namespace {
 
 using TimePoint = Pings::TimePoint;
@@ -43,4 +43,4 @@ TEST(PingsTest, StreamThatIsLateButMoves_HasItsLag) {
 }
 
 }  // namespace
-}  // namespace locus::mariadb
+}  // namespace locus::mysql

@@ -2,8 +2,8 @@
 // A whole move on a server whose clients use XA.
 #include "absl/strings/match.h"
 #include "migration/cut_over/wishes.h"
-#include "migration/engine/mariadb/run/move_control.h"
-#include "migration/engine/mariadb/run/prepared_xa.h"
+#include "migration/engine/mysql/run/move_control.h"
+#include "migration/engine/mysql/run/prepared_xa.h"
 #include "tests/run/move_fixture.h"
 
 namespace locus {
@@ -70,7 +70,7 @@ TEST_F(PreparedXaMoveTest, RowsThatMove_AreHeldAndPassedByBeginningTheStreamAnew
   })) << Record().status;
   WaitForStatus(R"("next":"repair --reseed source")");
   // Anew, behind its rows: so it waits for its end.
-  auto control = mariadb::MoveControl::Create(move_).value();
+  auto control = mysql::MoveControl::Create(move_).value();
   auto asked = control->Change(
       "repair",
       [&](const internal::Standing& now) {
@@ -96,9 +96,9 @@ TEST_F(PreparedXaMoveTest, StatementUnderWay_IsWaitedFor) {
                  "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User lock'") ==
            "1";
   }));
-  auto left = mariadb::WaitForPrepared(*link_, [](size_t) { return false; });
+  auto left = mysql::WaitForPrepared(*link_, [](size_t) { return false; });
   EXPECT_TRUE(left.ok() && *left == 1) << left.status();
-  left = mariadb::WaitForPrepared(*link_, [&](size_t) {
+  left = mysql::WaitForPrepared(*link_, [&](size_t) {
     EXPECT_TRUE(holder->Run("DO RELEASE_LOCK('k')").ok());
     return true;
   });

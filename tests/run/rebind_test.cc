@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mariadb/run/rebind.h"
+#include "migration/engine/mysql/run/rebind.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 namespace {
 
 using internal::FenceRow;
@@ -39,4 +39,4 @@ TEST(RebindTest, RowOfAMove_IsLeft) {
 }
 
 }  // namespace
-}  // namespace locus::mariadb
+}  // namespace locus::mysql

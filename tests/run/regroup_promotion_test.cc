@@ -3,20 +3,20 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/run/band_rows.h"
-#include "migration/engine/mariadb/run/rebind.h"
-#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mysql/run/band_rows.h"
+#include "migration/engine/mysql/run/rebind.h"
+#include "migration/engine/mysql/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
-#include "tests/engine/mariadb/mariadb_replica.h"
+#include "tests/engine/mysql/mariadb_replica.h"
 #include "tests/fence/fence_fixture.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 namespace {
 
 constexpr char kDatabase[] = "locus_bands";
 
 std::unique_ptr<ShardLink> LinkTo(MariadbServer& server) {
-  MariadbOptions options = server.Account(kDatabase);
+  MysqlOptions options = server.Account(kDatabase);
   options.user = "mover";
   return ShardLink::Create(options).value();
 }
@@ -107,4 +107,4 @@ INSTANTIATE_TEST_SUITE_P(Statements, RegroupPromotionTest,
                          [](const auto& one) { return absl::StrCat("At", one.index); });
 
 }  // namespace
-}  // namespace locus::mariadb
+}  // namespace locus::mysql

@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "migration/cut_over/wishes.h"
-#include "migration/engine/mariadb/run/move_control.h"
-#include "migration/engine/mariadb/run/repair_findings.h"
+#include "migration/engine/mysql/run/move_control.h"
+#include "migration/engine/mysql/run/repair_findings.h"
 #include "tests/run/live_orders.h"
 #include "tests/run/move_fixture.h"
 
@@ -15,7 +15,7 @@ namespace {
 using internal::Phase;
 using internal::Repair;
 using internal::Wish;
-using mariadb::RepairFinding;
+using mysql::RepairFinding;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -25,7 +25,7 @@ class RepairTest : public MoveFixture {
  protected:
   void SetUp() override {
     MoveFixture::SetUp();
-    control_ = mariadb::MoveControl::Create(move_).value();
+    control_ = mysql::MoveControl::Create(move_).value();
   }
   void BeginAndWaitUntilReady() {
     Begin();
@@ -73,8 +73,8 @@ class RepairTest : public MoveFixture {
   }
   std::vector<std::string> Noted(const std::string& kind) {
     std::vector<std::string> texts;
-    const std::vector<mariadb::MoveEvent> events = control_->Events(10'000).value();
-    for (const mariadb::MoveEvent& event : events) {
+    const std::vector<mysql::MoveEvent> events = control_->Events(10'000).value();
+    for (const mysql::MoveEvent& event : events) {
       if (event.kind == kind) texts.push_back(event.text);
     }
     return texts;
@@ -97,7 +97,7 @@ class RepairTest : public MoveFixture {
     }));
   }
 
-  std::unique_ptr<mariadb::MoveControl> control_;
+  std::unique_ptr<mysql::MoveControl> control_;
   std::unique_ptr<Running> runner_;
 };
 
@@ -288,15 +288,15 @@ TEST_F(RepairTest, LogPurgedWhileItIsLookedAt_IsFound) {
   BeginAndWaitUntilReady();
   runner_->End();
   Sql(0, "INSERT INTO orders (order_id, value) VALUES (1, 1)");
-  auto source = mariadb::ShardLink::Create(As(0, "mover")).value();
-  auto target = mariadb::ShardLink::Create(As(1, "mover")).value();
+  auto source = mysql::ShardLink::Create(As(0, "mover")).value();
+  auto target = mysql::ShardLink::Create(As(1, "mover")).value();
   bool purged = false;
   source->set_before_statement([&](const std::string& statement) {
     if (purged || !absl::StrContains(statement, "BINLOG_GTID_POS")) return;
     purged = true;
     PurgeLogs(0);
   });
-  const auto findings = mariadb::FindingsOf(move_, Record(), *source, *target);
+  const auto findings = mysql::FindingsOf(move_, Record(), *source, *target);
   ASSERT_TRUE(findings.ok()) << findings.status();
   ASSERT_TRUE(purged);
   ASSERT_EQ(findings->size(), 1u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cleanup beside later moves of some of its vnodes.
-#include "migration/engine/mariadb/run/row_cleaner.h"
+#include "migration/engine/mysql/run/row_cleaner.h"
 
 #include <atomic>
 
@@ -10,7 +10,7 @@
 #include "migration/cut_over/token.h"
 #include "tests/run/fence_cut_fixture.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 namespace {
 
 using internal::Side;
@@ -108,7 +108,7 @@ TEST_F(RowCleanerTest, LaterMoveBetweenTheLookAndTheDeletion_IsNotReadyBeforeIts
     server_->Sql(
         absl::StrCat("SET GLOBAL tx_isolation = '",
                      absl::StrCat(level).replace(absl::string_view(level).find(' '), 1, "-"), "'"));
-    MariadbOptions options = server_->Account(kDatabase);
+    MysqlOptions options = server_->Account(kDatabase);
     options.user = "mover";
     auto other = ShardLink::Create(options).value();
     bool met = false;
@@ -127,4 +127,4 @@ TEST_F(RowCleanerTest, LaterMoveBetweenTheLookAndTheDeletion_IsNotReadyBeforeIts
 }
 
 }  // namespace
-}  // namespace locus::mariadb
+}  // namespace locus::mysql

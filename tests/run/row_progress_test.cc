@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mariadb/run/row_progress.h"
+#include "migration/engine/mysql/run/row_progress.h"
 
 #include "gtest/gtest.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 namespace {
 
 using std::chrono::seconds;
@@ -72,4 +72,4 @@ TEST(RowProgressTest, MoreRowsThanEstimated_NothingIsKnownOfWhatIsLeft) {
 }
 
 }  // namespace
-}  // namespace locus::mariadb
+}  // namespace locus::mysql

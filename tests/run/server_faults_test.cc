@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 class ServerFaultsTest : public FaultFixture {
  protected:
   std::unique_ptr<SqlSession> SessionOn(size_t server) {
-    MariadbOptions options = As(server, "mover");
+    MysqlOptions options = As(server, "mover");
     options.timeout = absl::Seconds(60);
     auto session = SqlSession::Open(options);
     EXPECT_TRUE(session.ok()) << session.status();
@@ -253,7 +253,7 @@ TEST_F(ServerFaultsTest, AcknowledgementsOfReplicasStalled_CommitsOfUnknownFateA
       "SET GLOBAL rpl_semi_sync_master_timeout = 600000;"
       "SET GLOBAL rpl_semi_sync_master_enabled = 1");
   // The answer to this is lost, too.
-  const mariadb::MoveRecord record = Record();
+  const mysql::MoveRecord record = Record();
   internal::Wish wish = record.wish;
   wish.goal = 5000;
   records_->ChangeWish(move_.name, record.serial, wish).IgnoreError();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mariadb/run/shard_link.h"
+#include "migration/engine/mysql/run/shard_link.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 namespace {
 
 TEST(ShardLinkTest, ConnectionEndedInsideATransaction_NothingOfItIsKept) {
-  const MariadbOptions options = FreshMariadbDatabase();
+  const MysqlOptions options = FreshMariadbDatabase();
   auto link = ShardLink::Create(options).value();
   ASSERT_TRUE(link->Run("CREATE TABLE t (id INT PRIMARY KEY) ENGINE = InnoDB").ok());
   const absl::Status status = link->Transact([&]() -> absl::Status {
@@ -44,4 +44,4 @@ TEST(ShardLinkTest, ResultOfAnotherShape_IsTriedAgainBeforeItIsBelieved) {
 }
 
 }  // namespace
-}  // namespace locus::mariadb
+}  // namespace locus::mysql

@@ -11,7 +11,7 @@
 #include "buyers.h"
 #include "locus/order_no_codec.h"
 #include "locus/routing/file_table.h"
-#include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mysql/run/move_runner.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/text.h"
 #include "tests/fence/fence_fixture.h"
@@ -231,8 +231,8 @@ class TableShapesTest : public ::testing::TestWithParam<Shape> {
     const std::vector<VnodeMove> moves = {{0, 19999, 2, 0, 0}, {30000, 49999, 2, 0, 0}};
     ASSERT_TRUE(
         publisher_->Publish(RoutingTable::Make(1, shards, {{65535, 1}}, moves).value(), 0).ok());
-    link_ = mariadb::ShardLink::Create(move_.source.server).value();
-    records_ = std::make_unique<mariadb::MoveRecords>(*link_);
+    link_ = mysql::ShardLink::Create(move_.source.server).value();
+    records_ = std::make_unique<mysql::MoveRecords>(*link_);
     ASSERT_TRUE(records_->CreateTables().ok());
     Wish wish;
     wish.started = true;
@@ -320,11 +320,11 @@ class TableShapesTest : public ::testing::TestWithParam<Shape> {
     return all;
   }
 
-  mariadb::MoveRecord Record() { return records_->Read(move_.name).value(); }
+  mysql::MoveRecord Record() { return records_->Read(move_.name).value(); }
   template <typename Change>
   void Ask(Change change) {
     ASSERT_TRUE(WaitUntil([&] {
-      const mariadb::MoveRecord record = Record();
+      const mysql::MoveRecord record = Record();
       Wish wish = record.wish;
       change(wish);
       return records_->ChangeWish(move_.name, record.serial, wish).ok();
@@ -352,14 +352,14 @@ class TableShapesTest : public ::testing::TestWithParam<Shape> {
   TemporaryDirectory directory_;
   Move move_;
   std::unique_ptr<FileTablePublisher> publisher_;
-  std::unique_ptr<mariadb::ShardLink> link_;
-  std::unique_ptr<mariadb::MoveRecords> records_;
+  std::unique_ptr<mysql::ShardLink> link_;
+  std::unique_ptr<mysql::MoveRecords> records_;
 };
 
 TEST_P(TableShapesTest, MovedForthBackAndForGood_IsAsIfItHadNeverMoved) {
   const std::string staying = Rows(0, kShop, false, true);
   auto runner =
-      mariadb::MoveRunner::Create(move_, TestRunner("one", directory_ / ""), *publisher_).value();
+      mysql::MoveRunner::Create(move_, TestRunner("one", directory_ / ""), *publisher_).value();
   std::atomic<bool> stop = false;
   absl::Status status;
   std::thread thread([&] { status = runner->Run(stop); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mariadb/run/tombstones.h"
+#include "migration/engine/mysql/run/tombstones.h"
 
 #include <chrono>
 #include <thread>
@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mysql/session/marker_tables.h"
 #include "migration/fence/key_form.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 namespace {
 
 // One shard with tables of keys of every kind, none of which has an index on the gene.
@@ -89,7 +89,7 @@ class TombstonesTest : public ::testing::Test {
     Run(absl::StrCat(any, "INSERT INTO ", name, " SELECT * FROM kept_", name));
   }
 
-  MariadbOptions options_;
+  MysqlOptions options_;
   std::unique_ptr<ShardLink> link_;
   Move move_;
   const internal::BandFence all_{0, 10000, 1, 0, 0};
@@ -288,4 +288,4 @@ TEST_F(TombstonesTest, ClientDeletes2000ASecond_WalksEndAndMissNoOldOne) {
 }
 
 }  // namespace
-}  // namespace locus::mariadb
+}  // namespace locus::mysql

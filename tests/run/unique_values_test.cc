@@ -61,7 +61,7 @@ TEST_F(UniqueValuesTest, ValuesThatWanderWhileRowsAreCopied_HoldNothing) {
     }
   });
   Begin();
-  mariadb::RunnerOptions options = TestRunner("one", directory_ / "");
+  mysql::RunnerOptions options = TestRunner("one", directory_ / "");
   options.pace.chunk_time = absl::Milliseconds(5);
   auto runner = StartRunner(options);
   WaitForPhase(Phase::kReady);

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mariadb/fence/moved_tables.h"
+#include "migration/engine/mysql/fence/moved_tables.h"
 #include "migration/fence/user_triggers.h"
 #include "tests/run/live_move.h"
 
@@ -84,7 +84,7 @@ TEST_F(UserTriggersMoveTest, ReplaceWhoseTriggerInserts_IsRefusedAsEver) {
   Begin();
   auto runner = StartRunner("one");
   WaitForPhase(Phase::kReady);
-  auto shop = mariadb::ShardLink::Create(As(0, "shop")).value();
+  auto shop = mysql::ShardLink::Create(As(0, "shop")).value();
   const auto refused = shop->Run("REPLACE INTO orders (order_id, value) VALUES (7, 8)");
   EXPECT_THAT(std::string(refused.status().message()), ::testing::HasSubstr("LOCUS_REFUSED"));
   runner->End();
@@ -95,13 +95,13 @@ TEST_F(UserTriggersMoveTest, TriggerMadeAfterTheGuards_RunsBeforeThem) {
   auto runner = StartRunner("one");
   WaitForPhase(Phase::kReady);
   runner->End();
-  auto fence = ShardFence::Create(As(0, "mover"), mariadb::FenceOptionsOf(move_)).value();
+  auto fence = ShardFence::Create(As(0, "mover"), mysql::FenceOptionsOf(move_)).value();
   MakeTrigger(0, "late", "BEFORE INSERT ON orders",
               "SET NEW.order_id = NEW.order_id, NEW.value = 2");
   EXPECT_THAT(std::string(fence.VerifyTriggers().message()),
               ::testing::HasSubstr("runs before a trigger of the service"));
   ASSERT_TRUE(fence.InstallGuards().ok());
-  auto tables = mariadb::MovedTables::Create(As(0, "mover"), move_.tables, move_.movers).value();
+  auto tables = mysql::MovedTables::Create(As(0, "mover"), move_.tables, move_.movers).value();
   ASSERT_TRUE(tables.Install(move_.name).ok());
   EXPECT_TRUE(fence.VerifyTriggers().ok()) << fence.VerifyTriggers();
   EXPECT_TRUE(tables.Verify(move_.name).ok()) << tables.Verify(move_.name);

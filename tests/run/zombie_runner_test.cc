@@ -3,9 +3,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "migration/engine/mariadb/run/row_cleaner.h"
-#include "migration/engine/mariadb/run/tombstones.h"
-#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mysql/run/row_cleaner.h"
+#include "migration/engine/mysql/run/tombstones.h"
+#include "migration/engine/mysql/session/marker_tables.h"
 #include "tests/run/fault_fixture.h"
 #include "tests/support/private_server.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using internal::Phase;
 using internal::Wish;
-using mariadb::BandRows;
+using mysql::BandRows;
 
 // Publishes only while it is open; a call that comes earlier waits.
 class HeldPublisher : public TablePublisher {
@@ -130,12 +130,12 @@ TEST_F(ZombieRunnerTest, HeldUpBeforeItPublishes_DoesNotBringAnOlderShareBack) {
 TEST_F(ZombieRunnerTest, StatementsOfAFormerRun_AreRefused) {
   Begin();
   ASSERT_TRUE(*records_->Claim(move_.name, 7, "one", absl::Seconds(10)));
-  auto target = mariadb::ShardLink::Create(As(1, "mover")).value();
+  auto target = mysql::ShardLink::Create(As(1, "mover")).value();
   std::string place;
-  for (const MariadbOptions& server : {As(0, "mover"), As(1, "mover")}) {
-    auto handle = mariadb::LogInToAny(server, "s3cret", place);
+  for (const MysqlOptions& server : {As(0, "mover"), As(1, "mover")}) {
+    auto handle = mysql::LogInToAny(server, "s3cret", place);
     ASSERT_TRUE(handle.ok()) << handle.status();
-    ASSERT_TRUE(mariadb::TakeOverRun(handle->get(), place, move_.name, 7).ok());
+    ASSERT_TRUE(mysql::TakeOverRun(handle->get(), place, move_.name, 7).ok());
   }
   Wish wish = Record().wish;
   wish.hold = "the stream stopped";
@@ -149,15 +149,15 @@ TEST_F(ZombieRunnerTest, StatementsOfAFormerRun_AreRefused) {
   auto fence = ShardFence::Create(As(1, "mover"), FenceOf({{.name = "orders"}, {.name = "items"}}));
   ASSERT_TRUE(fence.ok() && fence->Install(TableAt(3, {}), 2).ok());
   BandRows bands(move_, internal::Side::kTarget, *target);
-  EXPECT_TRUE(mariadb::IsTakenOver(bands.Make(3, 5, absl::Seconds(1))));
+  EXPECT_TRUE(mysql::IsTakenOver(bands.Make(3, 5, absl::Seconds(1))));
   EXPECT_TRUE(bands.Make(3, 7, absl::Seconds(1)).ok());
-  EXPECT_TRUE(mariadb::IsTakenOver(bands.Replace(*bands.Read(), 3, 5, absl::Seconds(1)).status()));
-  EXPECT_TRUE(mariadb::IsTakenOver(mariadb::ForgetTombstones(*target, move_, 5)));
+  EXPECT_TRUE(mysql::IsTakenOver(bands.Replace(*bands.Read(), 3, 5, absl::Seconds(1)).status()));
+  EXPECT_TRUE(mysql::IsTakenOver(mysql::ForgetTombstones(*target, move_, 5)));
   // Also where the marker rows are gone, because the move has ended.
   std::atomic<uint64_t> deleted = 0;
-  EXPECT_TRUE(mariadb::IsTakenOver(mariadb::DeleteMovedRows(
-      *target, move_, internal::Side::kTarget, 5, absl::Milliseconds(100), false, deleted)));
-  EXPECT_TRUE(mariadb::IsTakenOver(mariadb::CopyTombstones(
+  EXPECT_TRUE(mysql::IsTakenOver(mysql::DeleteMovedRows(*target, move_, internal::Side::kTarget, 5,
+                                                        absl::Milliseconds(100), false, deleted)));
+  EXPECT_TRUE(mysql::IsTakenOver(mysql::CopyTombstones(
       *link_, *target, move_, {0, 10000, 3, 0, 0}, 5, [] { return absl::OkStatus(); }, false)));
   EXPECT_EQ(Value(1, "SELECT COUNT(*) FROM locus_shop.locus_copy"), "0");
 }

@@ -458,7 +458,7 @@ TEST_F(SegmentSequenceTest, Stats_CountTheNumbersHandedOut) {
   SegmentSequenceStats stats = sequence->Stats();
   EXPECT_EQ(stats.numbers, 1000u);
   EXPECT_GT(stats.segments, 2u);
-  EXPECT_EQ(stats.lease_latency.total(), stats.store_calls);
+  EXPECT_EQ(stats.store_latency.total(), stats.store_calls);
   ASSERT_TRUE(sequence->Close().ok());
   EXPECT_EQ(sequence->Stats().numbers, 1000u);
 }

@@ -121,7 +121,7 @@ TEST_F(NumberGeneratorTest, Midnight_ChangesDateAndCounterAtOnce) {
   EXPECT_EQ(stats.numbers, 4u);
   EXPECT_EQ(stats.rolled, 1u);
   EXPECT_EQ(stats.clock_behind, 0u);
-  EXPECT_EQ(stats.rule_version, type_.version);
+  EXPECT_EQ(stats.type_version, type_.version);
 }
 
 TEST_F(NumberGeneratorTest, Leftovers_AreReturnedOrDroppedAsTheRuleSays) {
@@ -196,7 +196,7 @@ TEST_F(NumberGeneratorTest, ChangedRule_IsInForceWithinItsLifetime) {
   EXPECT_EQ(Take(*generator), "INV20261126-000011");
   EXPECT_EQ(generator->Type().version, type_.version);
   EXPECT_EQ(generator->Type().step, 5);
-  EXPECT_EQ(generator->Stats().rule_version, type_.version);
+  EXPECT_EQ(generator->Stats().type_version, type_.version);
 }
 
 TEST_F(NumberGeneratorTest, DroppedRule_IsRefusedUntilThereIsOneAgain) {
@@ -209,7 +209,7 @@ TEST_F(NumberGeneratorTest, DroppedRule_IsRefusedUntilThereIsOneAgain) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("\"invoices\" was dropped"));
   EXPECT_TRUE(absl::IsFailedPrecondition(generator->Next(absl::Hours(1)).status()));
-  EXPECT_EQ(generator->Stats().rule_version, 0u);
+  EXPECT_EQ(generator->Stats().type_version, 0u);
   EXPECT_EQ(generator->Stats().numbers, 1u);
   type_.version = 0;
   type_ = types_->Create(type_).value();
@@ -227,13 +227,13 @@ TEST_F(NumberGeneratorTest, StoreThatFails_DoesNotStopWhatIsInHand) {
     types_->FailWith(failure);
     Pass(type_.lifetime);
     EXPECT_TRUE(TryTake(*generator).ok()) << failure;
-    EXPECT_FALSE(generator->Stats().last_rule_error.ok());
-    EXPECT_EQ(generator->Stats().rule_version, type_.version);
+    EXPECT_FALSE(generator->Stats().last_type_error.ok());
+    EXPECT_EQ(generator->Stats().type_version, type_.version);
   }
-  EXPECT_EQ(generator->Stats().rule_failures, 3u);
+  EXPECT_EQ(generator->Stats().type_failures, 3u);
   types_->FailWith(absl::OkStatus());
   Pass(type_.lifetime);
-  EXPECT_TRUE(generator->Stats().last_rule_error.ok());
+  EXPECT_TRUE(generator->Stats().last_type_error.ok());
 }
 
 TEST_F(NumberGeneratorTest, Fields_AreTheCallersInPatternOrder) {
@@ -327,8 +327,8 @@ TEST_F(NumberGeneratorTest, Blocks_AreOfOneGroupAndNeedNoPattern) {
 }
 
 TEST_F(NumberGeneratorTest, RulesThatComeInUse_AreTold) {
-  std::vector<NumberRuleEvent> told;
-  options_.on_rule = [&](const NumberRuleEvent& event) { told.push_back(event); };
+  std::vector<TypeSwitchEvent> told;
+  options_.on_type = [&](const TypeSwitchEvent& event) { told.push_back(event); };
   Store();
   auto generator = Make();
   Take(*generator);

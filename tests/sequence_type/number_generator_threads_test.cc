@@ -103,8 +103,8 @@ TEST_F(NumberGeneratorThreadsTest, RuleAlteredWhileTwoProcessesDraw_TakesEffectI
   type = types_->Alter(type).value();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   auto in_force = [&] {
-    return processes[0]->Stats().rule_version == type.version &&
-           processes[1]->Stats().rule_version == type.version;
+    return processes[0]->Stats().type_version == type.version &&
+           processes[1]->Stats().type_version == type.version;
   };
   while (!in_force() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   EXPECT_TRUE(in_force());

@@ -10,10 +10,10 @@
 #include "gtest/gtest.h"
 #include "locus/routing/engine/etcd.h"
 #include "locus/routing/engine/http.h"
-#include "locus/routing/engine/mariadb.h"
+#include "locus/routing/engine/mysql.h"
 #include "locus/routing/file_table.h"
 #include "tests/engine/etcd/etcd_server.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 #include "tests/source/http_table_server.h"
 #include "tests/source/table_place.h"
 #include "tests/support/temporary_directory.h"
@@ -127,10 +127,10 @@ class Mariadb : public ConfigCentre {
 
   std::unique_ptr<TableSource> Follow() override {
     // Short: a stalled server is to be noticed.
-    return Opened(MariadbTableSource::Open(Options(absl::Seconds(1))));
+    return Opened(MysqlTableSource::Open(Options(absl::Seconds(1))));
   }
   void Publish(const RoutingTable& table) override {
-    PublishAt(*Opened(MariadbTablePublisher::Open(Options(absl::Seconds(30)))), table);
+    PublishAt(*Opened(MysqlTablePublisher::Open(Options(absl::Seconds(30)))), table);
   }
   void Put(const std::string& document) override {
     absl::StatusOr<RoutingTable> table = RoutingTable::Parse(document);
@@ -142,15 +142,15 @@ class Mariadb : public ConfigCentre {
   }
 
  private:
-  MariadbTableOptions Options(absl::Duration timeout) const {
-    MariadbTableOptions options;
+  MysqlTableOptions Options(absl::Duration timeout) const {
+    MysqlTableOptions options;
     options.mariadb = server_.Account("locus_centre");
     options.mariadb.timeout = options.mariadb.connect_timeout = timeout;
     return options;
   }
   bool CreateTables() {
     server_.Sql("CREATE DATABASE IF NOT EXISTS locus_centre");
-    absl::Status created = MariadbTablePublisher::CreateSchema(Options(absl::Seconds(30)));
+    absl::Status created = MysqlTablePublisher::CreateSchema(Options(absl::Seconds(30)));
     EXPECT_TRUE(created.ok()) << created;
     return created.ok();
   }

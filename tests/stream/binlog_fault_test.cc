@@ -234,7 +234,7 @@ TEST_F(BinlogFaultTest, ByTls_OnlyWithTheRightAuthority) {
   options.server.hosts[0].name = "localhost";
   options.server.user = "tls";
   options.server.password = "t";
-  options.server.tls = MariadbOptions::Tls::kAlways;
+  options.server.tls = MysqlOptions::Tls::kAlways;
   options.server.tls_ca_file = right.file();
   auto reader = MustOpen(options);
   ASSERT_NE(reader, nullptr);

@@ -10,13 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/stream/binlog_reader.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "migration/engine/mysql/stream/binlog_reader.h"
+#include "tests/engine/mysql/mariadb_server.h"
 
 namespace locus {
 
-using mariadb::BinlogReader;
-using mariadb::BinlogReaderOptions;
+using mysql::BinlogReader;
+using mysql::BinlogReaderOptions;
 using stream::Change;
 using stream::ChangeKind;
 using stream::ChangeTransaction;
@@ -70,14 +70,14 @@ inline std::unique_ptr<BinlogReader> MustOpen(const BinlogReaderOptions& options
   return reader.ok() ? *std::move(reader) : nullptr;
 }
 
-inline mariadb::TimePoint In(absl::Duration duration) {
+inline mysql::TimePoint In(absl::Duration duration) {
   return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(duration);
 }
 
 // The next transaction, whatever the number of heartbeats before it.
 inline absl::StatusOr<ChangeTransaction> NextTransaction(
     BinlogReader& reader, absl::Duration within = absl::Seconds(60)) {
-  const mariadb::TimePoint deadline = In(within);
+  const mysql::TimePoint deadline = In(within);
   for (;;) {
     absl::StatusOr<BinlogReader::Item> item = reader.Next(deadline);
     if (!item.ok()) return item.status();

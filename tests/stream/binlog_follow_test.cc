@@ -40,7 +40,7 @@ std::string RandomStatement(std::mt19937& random) {
 }
 
 // Transactions that commit, roll back, or end in a deadlock.
-void Write(const MariadbOptions& options, int writer, uint32_t seed) {
+void Write(const MysqlOptions& options, int writer, uint32_t seed) {
   std::mt19937 random(seed);
   auto session = SqlSession::Open(options);
   ASSERT_TRUE(session.ok()) << session.status();
@@ -97,7 +97,7 @@ TEST(BinlogFollowTest, ConcurrentWritersAndReadersThatComeAndGo_TheCopyIsTheTabl
   options.stream.wanted = [](std::string_view, std::string_view table) {
     return table == "followed";
   };
-  MariadbOptions account = options.server;
+  MysqlOptions account = options.server;
   account.timeout = absl::Seconds(60);
   std::vector<std::thread> writers;
   std::atomic<int> done{0};
@@ -129,7 +129,7 @@ TEST(BinlogFollowTest, ConcurrentWritersAndReadersThatComeAndGo_TheCopyIsTheTabl
   EXPECT_GT(read, size_t{kWriters} * kTransactions / 4);
   std::map<int64_t, Row> rows;
   const auto selected = server.Sql(absl::StrCat("SELECT id, v, t FROM ", kTable));
-  for (const mariadb::Result::Row& row : selected.at(0).rows) {
+  for (const mysql::Result::Row& row : selected.at(0).rows) {
     Row& out = rows[std::stoll(*row[0])];
     out = {int64_t{std::stoll(*row[0])}, int64_t{std::stoll(*row[1])}, stream::Null()};
     if (row[2]) out[2] = stream::Bytes{*row[2]};

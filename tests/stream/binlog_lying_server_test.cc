@@ -5,22 +5,22 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/stream/binlog_reader.h"
-#include "tests/engine/mariadb/lying_mariadb.h"
+#include "migration/engine/mysql/stream/binlog_reader.h"
+#include "tests/engine/mysql/lying_mysql.h"
 #include "tests/stream/event_bytes.h"
 
 namespace locus {
 namespace {
 
-using mariadb::BinlogReader;
-using mariadb::BinlogReaderOptions;
+using mysql::BinlogReader;
+using mysql::BinlogReaderOptions;
 using stream::EventType;
 
 // Lets the reader in with the settings that it wants, and then serves its dump by `dump`.
 LyingServer::Serve AfterDump(std::function<void(LyingPeer&)> dump) {
   return [dump = std::move(dump)](LyingPeer& peer) {
     constexpr char kQuery = 3, kBinlogDump = 0x12;
-    if (!GreetMariadb(peer)) return;
+    if (!GreetMysql(peer)) return;
     for (std::string head, command; peer.ReceiveExactly(4, head); command.clear()) {
       if (!peer.ReceiveExactly(static_cast<unsigned char>(head[0]) +
                                    static_cast<size_t>(static_cast<unsigned char>(head[1])) * 256,
@@ -37,13 +37,13 @@ LyingServer::Serve AfterDump(std::function<void(LyingPeer&)> dump) {
         result.columns = 6;
         result.rows = {{"1", "ROW", "FULL", "FULL", "CRC32", "0"}};
       }
-      if (!peer.Send(MariadbAnswer({result}))) return;
+      if (!peer.Send(MysqlAnswer({result}))) return;
     }
   };
 }
 
 std::string EventPacket(uint8_t number, const std::string& event) {
-  return MariadbPacket(number, std::string(1, '\0') + event);
+  return MysqlPacket(number, std::string(1, '\0') + event);
 }
 // As a dump begins.
 std::string Beginning() {
@@ -82,8 +82,8 @@ absl::Status OutcomeOf(const std::string& bytes) {
 TEST(BinlogLyingServerTest, PacketsThatAreNoEvents_AreDataLoss) {
   const std::string xid = XidEvent();
   for (const std::string& packet :
-       {MariadbPacket(3, std::string(1, '\0')), MariadbPacket(3, "\x01"), MariadbPacket(3, "OK"),
-        MariadbPacket(3, "\xFE more than an end of data has"), EventPacket(3, "short"),
+       {MysqlPacket(3, std::string(1, '\0')), MysqlPacket(3, "\x01"), MysqlPacket(3, "OK"),
+        MysqlPacket(3, "\xFE more than an end of data has"), EventPacket(3, "short"),
         EventPacket(3, xid.substr(0, xid.size() - 1)), EventPacket(3, xid + "x")}) {
     absl::Status status = OutcomeOf(Beginning() + packet);
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
@@ -93,20 +93,20 @@ TEST(BinlogLyingServerTest, PacketsThatAreNoEvents_AreDataLoss) {
 TEST(BinlogLyingServerTest, LinkThatEnds_IsUnavailable) {
   for (const std::string& bytes :
        {std::string(), Beginning(), Beginning().substr(0, 30), Beginning() + "\x09",
-        Beginning() + MariadbPacket(3, std::string("\xFE\0\0\0\0", 5))}) {
+        Beginning() + MysqlPacket(3, std::string("\xFE\0\0\0\0", 5))}) {
     absl::Status status = OutcomeOf(bytes);
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   }
 }
 
 TEST(BinlogLyingServerTest, ErrorsOfTheServer_KeepTheirMeaning) {
-  absl::Status purged = OutcomeOf(MariadbError(1236, "HY000", "the file was \x1b[31mpurged"));
+  absl::Status purged = OutcomeOf(MysqlError(1236, "HY000", "the file was \x1b[31mpurged"));
   EXPECT_TRUE(absl::IsFailedPrecondition(purged)) << purged;
   EXPECT_TRUE(absl::StrContains(purged.message(), "purged (1236)")) << purged;
   EXPECT_FALSE(absl::StrContains(purged.message(), "\x1b")) << purged;
-  absl::Status denied = OutcomeOf(MariadbError(1227, "42000", "access denied"));
+  absl::Status denied = OutcomeOf(MysqlError(1227, "42000", "access denied"));
   EXPECT_TRUE(absl::IsFailedPrecondition(denied)) << denied;
-  absl::Status killed = OutcomeOf(MariadbError(1927, "70100", "connection was killed"));
+  absl::Status killed = OutcomeOf(MysqlError(1927, "70100", "connection was killed"));
   EXPECT_TRUE(absl::IsUnavailable(killed)) << killed;
 }
 
@@ -115,7 +115,7 @@ TEST(BinlogLyingServerTest, EventsWithoutEnd_AreCutAtTheLimit) {
   LyingServer server(AfterDump([](LyingPeer& peer) {
     peer.Send(Beginning());
     const std::string part(0xFFFFFF, '\0');
-    for (uint8_t number = 3; peer.Send(MariadbPacket(number, part)); ++number) {
+    for (uint8_t number = 3; peer.Send(MysqlPacket(number, part)); ++number) {
     }
   }));
   absl::Status status = Outcome(server);

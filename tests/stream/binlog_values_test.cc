@@ -17,7 +17,7 @@
 namespace locus {
 namespace {
 
-using mariadb::Result;
+using mysql::Result;
 using stream::Column;
 using stream::ColumnKind;
 using stream::Row;
@@ -208,7 +208,7 @@ class BinlogValuesTest : public ::testing::Test {
                      " IS_GENERATED='ALWAYS' AND CONCAT(TABLE_SCHEMA,'.',TABLE_NAME)='",
                      table.name(), "'"));
     for (const Result::Row& row : listed.at(0).rows) generated.insert(*row[0]);
-    MariadbOptions options = SharedBinlogServer().Account("mysql");
+    MysqlOptions options = SharedBinlogServer().Account("mysql");
     options.user = "root";
     options.password.clear();
     RowWriter strict(options, "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO");

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/session/bound_statement.h"
-#include "src/engine/mariadb/answer.h"
+#include "migration/engine/mysql/session/bound_statement.h"
+#include "src/engine/mysql/answer.h"
 
 namespace locus {
 
@@ -19,21 +19,21 @@ namespace locus {
 // Thread safety: none.
 class RowWriter {
  public:
-  RowWriter(const MariadbOptions& options, const std::string& sql_mode) {
-    mariadb::Login login;
+  RowWriter(const MysqlOptions& options, const std::string& sql_mode) {
+    mysql::Login login;
     login.host = options.hosts[0];
     login.user = options.user;
     login.database = options.database;
     login.connect_timeout = options.connect_timeout;
     login.timeout = options.timeout;
-    auto handle = mariadb::LogIn(login, options.password.c_str());
+    auto handle = mysql::LogIn(login, options.password.c_str());
     EXPECT_TRUE(handle.ok()) << handle.status();
     if (!handle.ok()) return;
     handle_ = *std::move(handle);
     const std::string set =
         absl::StrCat("SET NAMES binary, time_zone='+00:00', sql_mode='", sql_mode, "'");
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    EXPECT_TRUE(mariadb::Ask(handle_.get(), place_, {set, {}, deadline}).results.ok());
+    EXPECT_TRUE(mysql::Ask(handle_.get(), place_, {set, {}, deadline}).results.ok());
   }
 
   // Into `table`, without the columns named in `left_out`.
@@ -45,7 +45,7 @@ class RowWriter {
       names.push_back(absl::StrCat("`", column.name, "`"));
       marks.push_back("?");
     }
-    auto statement = mariadb::BoundStatement::Prepare(
+    auto statement = mysql::BoundStatement::Prepare(
         handle_.get(), place_,
         absl::StrCat("INSERT INTO ", table, " (", absl::StrJoin(names, ","), ") VALUES (",
                      absl::StrJoin(marks, ","), ")"));
@@ -58,7 +58,7 @@ class RowWriter {
 
  private:
   const std::string place_ = "of the test";
-  mariadb::Handle handle_;
+  mysql::Handle handle_;
 };
 
 }  // namespace locus

@@ -82,7 +82,7 @@ class SimulatedStore {
     return found == records_.end() || found->second.owner.name.empty();
   }
   // In true time, until the lease of the section ends.
-  Micros LeaseLeft(uint32_t section) {
+  Micros OwnershipLeft(uint32_t section) {
     const auto left = absl::ToInt64Microseconds(records_[section].ends_at - TrueNow());
     return static_cast<Micros>(static_cast<double>(left) / rate_);
   }

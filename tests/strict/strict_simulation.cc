@@ -214,7 +214,7 @@ class World {
   void HuntAfter(uint32_t section) {
     if (!OneIn(2)) return;
     const size_t hunter = Below(kOwners);
-    const Micros until = store_.LeaseLeft(section);
+    const Micros until = store_.OwnershipLeft(section);
     OwnerAfter(
         hunter,
         std::max<Micros>(until - kSecond + Micros(Below(2)) * kSecond, 0) + Micros(Below(4)) * kMs,

@@ -155,7 +155,7 @@ TEST(StrictApiTest, Status_ShowsAHandOverUntilItIsTaken) {
   json status = one.Ask("/v1/strict/status");
   EXPECT_EQ(status["nodes"][0]["sections"], 10);
   EXPECT_EQ(status["free"]["sections"], 0);
-  EXPECT_GT(status["lease_left_ms"], 0);
+  EXPECT_GT(status["ownership_left_ms"], 0);
   // To somebody whom this node does not know by an address.
   const StrictTable::Owner two = {"two", ""};
   ASSERT_TRUE(one.node.HandOver(std::vector<uint32_t>{3, 4}, &two).ok());
@@ -368,10 +368,10 @@ TEST(StrictApiTest, ALeaseThatHasEnded_Gets503AtOnce) {
   // Whoever waits already, too.
   auto waits = one.Start("/v1/strict/next", R"({"uids":["7"],"count":200})");
   EXPECT_EQ(waits.get().status, 503u);
-  EXPECT_TRUE(one.node.sequencer()->LeaseHasEnded(7));
+  EXPECT_TRUE(one.node.sequencer()->OwnershipHasEnded(7));
   const json refusal = one.Ask("/v1/strict/next", R"({"uids":["8"]})", 503);
   EXPECT_THAT(refusal["detail"].get<std::string>(), HasSubstr("was not renewed in time"));
-  EXPECT_FALSE(one.node.sequencer()->LeaseHasEnded(1000)) << "none of the set's";
+  EXPECT_FALSE(one.node.sequencer()->OwnershipHasEnded(1000)) << "none of the set's";
   store->Hold(false);
 }
 

@@ -25,7 +25,7 @@ TEST(StrictStatusTest, BeforeAnythingIsKnown_TheNodeAndItsOptions) {
   EXPECT_EQ(said["node"], "one");
   EXPECT_EQ(said["sections"], 10);
   EXPECT_EQ(said["open"], false);
-  for (const char* const unknown : {"looked_ms", "losses", "lease_left_ms"}) {
+  for (const char* const unknown : {"looked_ms", "losses", "ownership_left_ms"}) {
     EXPECT_TRUE(said[unknown].is_null()) << unknown;
   }
   EXPECT_EQ(said["nodes"], json::parse(R"([{"name": "one", "address": "10.0.0.1:7070",
@@ -56,7 +56,7 @@ TEST(StrictStatusTest, SectionsAndLoads_AreThoseOfTheirNodes) {
   EXPECT_EQ(said["looked_ms"], 1500);
   EXPECT_EQ(said["rests_ms"], 3000);
   EXPECT_EQ(said["losses"], 2);
-  EXPECT_EQ(said["lease_left_ms"], 8000);
+  EXPECT_EQ(said["ownership_left_ms"], 8000);
   ASSERT_THAT(said["nodes"], SizeIs(3));
   const json &of_gone = said["nodes"][0], &of_one = said["nodes"][1], &of_two = said["nodes"][2];
   EXPECT_EQ(of_gone["heard"], false);

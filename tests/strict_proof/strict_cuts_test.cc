@@ -40,7 +40,7 @@ using proof::Network;
 using strict::Drawn;
 using ::testing::IsEmpty;
 
-constexpr int kLeaseNodes = 3;
+constexpr int kClusterNodes = 3;
 constexpr int kSequenceNodes = 3;
 constexpr int kCallers = 3;
 constexpr uint16_t kPort = 7070;
@@ -78,16 +78,16 @@ struct Caller {
 class StrictCutsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto network = proof::MakeNetwork(kLeaseNodes + kSequenceNodes + kCallers, directory_.str());
+    auto network = proof::MakeNetwork(kClusterNodes + kSequenceNodes + kCallers, directory_.str());
     ASSERT_TRUE(network.ok()) << network.status();
     network_ = *std::move(network);
-    cluster_ = std::make_unique<proof::Cluster>(*network_, directory_.str(), secrets_, kLeaseNodes,
-                                                kDiskBytes, 0, "store = true\n");
+    cluster_ = std::make_unique<proof::Cluster>(*network_, directory_.str(), secrets_,
+                                                kClusterNodes, kDiskBytes, 0, "store = true\n");
     for (int i = 0; i < kSequenceNodes; ++i) network_->Serve(HostOf(i), kPort);
     auto tls = http::TlsContext::Load({secrets_.authority, "", ""});
     ASSERT_TRUE(tls.ok()) << tls.status();
     tls_ = *std::move(tls);
-    ASSERT_TRUE(cluster_->Begin(kLeaseNodes)) << cluster_->wrong().front();
+    ASSERT_TRUE(cluster_->Begin(kClusterNodes)) << cluster_->wrong().front();
     for (int i = 0; i < kSequenceNodes; ++i) StartNode(i);
     for (int i = 0; i < kSequenceNodes; ++i) {
       EXPECT_TRUE(WaitUntil([&] { return Owned(i) > 0; })) << proof::TailOf(LogOf(i));
@@ -96,8 +96,8 @@ class StrictCutsTest : public ::testing::Test {
     ExpectAllServed({0, 1, 2}, "before anything is cut");
   }
 
-  static int HostOf(int node) { return kLeaseNodes + node; }
-  static int HostOfCaller(int caller) { return kLeaseNodes + kSequenceNodes + caller; }
+  static int HostOf(int node) { return kClusterNodes + node; }
+  static int HostOfCaller(int caller) { return kClusterNodes + kSequenceNodes + caller; }
   static std::string ApiOf(int node) {
     return absl::StrCat(Network::AddressOf(HostOf(node)), ":", kPort);
   }
@@ -249,7 +249,7 @@ class StrictCutsTest : public ::testing::Test {
 TEST_F(StrictCutsTest, CutOfEachKind_NumbersRiseInRealTimeAndAllIsServedAgain) {
   // An owner that its callers reach, and that cannot renew its leases.
   int owner = MostOwner();
-  for (int i = 0; i < kLeaseNodes; ++i) {
+  for (int i = 0; i < kClusterNodes; ++i) {
     network_->Cut(HostOf(owner), i);
     network_->Cut(i, HostOf(owner));
   }
@@ -272,18 +272,18 @@ TEST_F(StrictCutsTest, CutOfEachKind_NumbersRiseInRealTimeAndAllIsServedAgain) {
   // Proxies cut connections by who made them, and the cluster makes none.
   if (!network_->of_proxies()) {
     owner = MostOwner();
-    for (int i = 0; i < kLeaseNodes; ++i) network_->Cut(i, HostOf(owner));
+    for (int i = 0; i < kClusterNodes; ++i) network_->Cut(i, HostOf(owner));
     ExpectOthersToOwnAll(owner, "a sequence-node gets no answers of the cluster");
     HealAndExpectAllServed("a sequence-node got no answers of the cluster");
   }
 
   // The leader hears no other node of the cluster, or is not heard; sequence-nodes reach it.
   leader = Leader();
-  for (int i = 0; i < kLeaseNodes; ++i) network_->Cut(i, leader);
+  for (int i = 0; i < kClusterNodes; ++i) network_->Cut(i, leader);
   ExpectAllServedBeyondLeases("the leader hears no other node");
   HealAndExpectAllServed("a leader heard nobody");
   leader = Leader();
-  for (int i = 0; i < kLeaseNodes; ++i) {
+  for (int i = 0; i < kClusterNodes; ++i) {
     network_->Cut(i, leader);
     network_->Cut(leader, i);
   }

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/uri.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_server.h"
 
 namespace locus {
 namespace {
@@ -30,7 +30,7 @@ class MysqlPlainCountersTest : public ::testing::Test {
   }
 
   MariadbServer& server_ = SharedMariadb();
-  const MariadbOptions options_ = FreshMariadbDatabase();
+  const MysqlOptions options_ = FreshMariadbDatabase();
 };
 
 TEST_F(MysqlPlainCountersTest, StoreWithoutTableOfTypes_CountsAnyNameUntilThereIsOne) {
@@ -51,7 +51,7 @@ TEST_F(MysqlPlainCountersTest, StoreWithoutTableOfTypes_CountsAnyNameUntilThereI
 
 TEST_F(MysqlPlainCountersTest, AccountThatMayNotReadTypes_IsToldSo) {
   const std::string& db = options_.database;
-  ASSERT_TRUE(MariadbSequenceTypeStore::CreateSchema(options_).ok());
+  ASSERT_TRUE(MysqlSequenceTypeStore::CreateSchema(options_).ok());
   std::string rights;
   for (const char* table : {"`sequence`", "sequence_type", "locus_birth", "locus_schema"}) {
     absl::StrAppend(&rights, "GRANT SELECT, INSERT, UPDATE, DELETE ON ", db, ".", table,

@@ -6,8 +6,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/apply/row_copier.h"
-#include "migration/engine/mariadb/fence/moved_tables.h"
+#include "migration/engine/mysql/apply/row_copier.h"
+#include "migration/engine/mysql/fence/moved_tables.h"
 #include "tests/verify/verify_fixture.h"
 
 namespace locus {
@@ -33,7 +33,7 @@ class LaxValuesTest : public VerifyTest {
                                     key, " NOT NULL, v INT NOT NULL, ", more,
                                     "version BIGINT UNSIGNED NOT NULL DEFAULT 1,"
                                     " PRIMARY KEY (order_id, k))"));
-      auto tables = mariadb::MovedTables::Create(As(i, "mover"), {table_}, {"mover@127.0.0.1"});
+      auto tables = mysql::MovedTables::Create(As(i, "mover"), {table_}, {"mover@127.0.0.1"});
       ASSERT_TRUE(tables.ok()) << tables.status();
       ASSERT_EQ(tables->Install("first"), absl::OkStatus());
       ASSERT_EQ(tables->Verify("first"), absl::OkStatus());
@@ -54,16 +54,16 @@ class LaxValuesTest : public VerifyTest {
                                                 ") ORDER BY k | 0), '') FROM locus_shop.goods"));
   }
   absl::Status Copy(uint64_t rows) {
-    auto applier = mariadb::ChangeApplier::Open(OptionsTo(1), start_);
+    auto applier = mysql::ChangeApplier::Open(OptionsTo(1), start_);
     if (!applier.ok()) return applier.status();
-    mariadb::CopierOptions options;
+    mysql::CopierOptions options;
     options.source = As(0, "mover");
     options.table = table_;
     options.ranges = {{0, 99}};
     options.least_rows = options.most_rows = rows;
     while (true) {
       // Anew for each chunk: it goes on from the text of its checkpoint.
-      auto copier = mariadb::RowCopier::Open(options, **applier);
+      auto copier = mysql::RowCopier::Open(options, **applier);
       if (!copier.ok()) return copier.status();
       auto more = (*copier)->CopyChunk();
       if (!more.ok()) return more.status();
@@ -71,11 +71,11 @@ class LaxValuesTest : public VerifyTest {
     }
   }
   absl::Status Stream(size_t to) {
-    auto applier = mariadb::ChangeApplier::Open(OptionsTo(to), to == 1 ? start_ : back_start_);
+    auto applier = mysql::ChangeApplier::Open(OptionsTo(to), to == 1 ? start_ : back_start_);
     return applier.ok() ? Follow(**applier, 1 - to) : applier.status();
   }
   void ExpectEqual(uint64_t rows) {
-    auto verifier = mariadb::RowVerifier::Open(Comparing(table_, 1));
+    auto verifier = mysql::RowVerifier::Open(Comparing(table_, 1));
     ASSERT_TRUE(verifier.ok()) << verifier.status();
     for (bool more = true; more;) {
       auto slice = (*verifier)->VerifySlice();

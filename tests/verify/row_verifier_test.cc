@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two shards at rest: what differs is found, whatever the key, the slices and the vnodes.
-#include "migration/engine/mariadb/verify/row_verifier.h"
+#include "migration/engine/mysql/verify/row_verifier.h"
 
 #include <map>
 #include <random>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/verify/marker_pass.h"
+#include "migration/engine/mysql/verify/marker_pass.h"
 #include "src/base/text.h"
 #include "tests/support/sanitizers.h"
 #include "tests/verify/verify_fixture.h"
@@ -16,9 +16,9 @@ namespace locus {
 namespace {
 
 using internal::RowDifference;
-using mariadb::MarkerPass;
-using mariadb::RowVerifier;
-using mariadb::VerifierOptions;
+using mysql::MarkerPass;
+using mysql::RowVerifier;
+using mysql::VerifierOptions;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -323,7 +323,7 @@ TEST_F(RowVerifierTest, Plan_ReadsTheRowsOfTheSliceOnly) {
       "INSERT INTO goods SELECT seq, (seq % 50 << 47) + seq, 3 FROM seq_0_to_4999;"
       "ANALYZE TABLE goods, items");
   auto rows_read = [&](const MovedTable& table) {
-    auto shard = mariadb::VerifiedShard::Open(As(0, "mover"), 0, {{7, 7}}).value();
+    auto shard = mysql::VerifiedShard::Open(As(0, "mover"), 0, {{7, 7}}).value();
     auto schema = shard->ReadSchema(table.guard.name).value();
     auto checked = internal::CheckTable(table, schema, schema).value();
     EXPECT_TRUE(checked.by_vnode);
@@ -369,7 +369,7 @@ TEST_F(RowVerifierTest, StreamsThatDoNotPass_AreAnError) {
   Write(0, Insert(Id(5, 1), "a"));
   auto options = Comparing(table_);
   bool passes = false;
-  options.pass = [&](mariadb::TimePoint) {
+  options.pass = [&](mysql::TimePoint) {
     return passes ? absl::OkStatus() : absl::DeadlineExceededError("lags");
   };
   auto verifier = MustOpen(options);
@@ -387,7 +387,7 @@ TEST_F(RowVerifierTest, RowThatNeverRests_IsNotCalledEqual) {
   auto options = Comparing(table_);
   options.most_looks = 4;
   int version = 4;
-  options.pass = [&](mariadb::TimePoint) {
+  options.pass = [&](mysql::TimePoint) {
     Write(1, absl::StrCat("UPDATE items SET version = ", version));
     Write(0, absl::StrCat("UPDATE items SET version = ", ++version));
     return absl::OkStatus();

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/session/bound_statement.h"
+#include "migration/engine/mysql/session/bound_statement.h"
 #include "tests/verify/verify_fixture.h"
 
 namespace locus {
@@ -135,13 +135,13 @@ TEST_F(VerifiedValuesTest, ZeroWithASign_IsZero) {
       "CREATE TABLE samples (order_id BIGINT UNSIGNED PRIMARY KEY, share DOUBLE, ratio FLOAT,"
       " version BIGINT UNSIGNED NOT NULL DEFAULT 3); INSERT INTO samples VALUES (7, 0, 0, 3)");
   samples_.guard.name = "samples";
-  const MariadbOptions options = As(1, "mover");
+  const MysqlOptions options = As(1, "mover");
   std::string place;
-  auto handle = mariadb::LogInToAny(options, options.password.c_str(), place);
+  auto handle = mysql::LogInToAny(options, options.password.c_str(), place);
   ASSERT_TRUE(handle.ok()) << handle.status();
   for (const auto& [column, value] :
        {std::pair("share", stream::Value(-0.0)), std::pair("ratio", stream::Value(-0.0f))}) {
-    auto update = mariadb::BoundStatement::Prepare(
+    auto update = mysql::BoundStatement::Prepare(
         handle->get(), place, absl::StrCat("UPDATE samples SET ", column, " = ?"));
     ASSERT_TRUE(update.ok()) << update.status();
     (*update)->Bind(value);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "migration/engine/mariadb/verify/row_verifier.h"
+#include "migration/engine/mysql/verify/row_verifier.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {
@@ -27,8 +27,8 @@ class VerifyTest : public TwoServersTest {
   }
 
   // In slices of `rows`, or as many as the verifier likes.
-  mariadb::VerifierOptions Comparing(const MovedTable& table, uint64_t rows = 0) const {
-    mariadb::VerifierOptions options;
+  mysql::VerifierOptions Comparing(const MovedTable& table, uint64_t rows = 0) const {
+    mysql::VerifierOptions options;
     options.source = As(0, "mover");
     options.target = As(1, "mover");
     options.tables = {table};
@@ -37,12 +37,12 @@ class VerifyTest : public TwoServersTest {
     return options;
   }
 
-  static std::unique_ptr<mariadb::RowVerifier> MustOpen(const mariadb::VerifierOptions& options) {
-    auto verifier = mariadb::RowVerifier::Open(options);
+  static std::unique_ptr<mysql::RowVerifier> MustOpen(const mysql::VerifierOptions& options) {
+    auto verifier = mysql::RowVerifier::Open(options);
     EXPECT_TRUE(verifier.ok()) << verifier.status();
     return *std::move(verifier);
   }
-  static std::unique_ptr<mariadb::RowVerifier> Verified(const mariadb::VerifierOptions& options) {
+  static std::unique_ptr<mysql::RowVerifier> Verified(const mysql::VerifierOptions& options) {
     auto verifier = MustOpen(options);
     for (bool more = true; more;) {
       auto slice = verifier->VerifySlice();
@@ -52,14 +52,14 @@ class VerifyTest : public TwoServersTest {
     return verifier;
   }
   // A line for each difference.
-  static std::vector<std::string> Lines(const mariadb::RowVerifier& verifier) {
+  static std::vector<std::string> Lines(const mysql::RowVerifier& verifier) {
     std::vector<std::string> lines;
     for (const auto& difference : verifier.differences()) {
       lines.push_back(internal::TextOf(difference));
     }
     return lines;
   }
-  static std::set<std::string> Keys(const mariadb::RowVerifier& verifier) {
+  static std::set<std::string> Keys(const mysql::RowVerifier& verifier) {
     std::set<std::string> keys;
     for (const auto& difference : verifier.differences()) {
       EXPECT_TRUE(keys.insert(difference.key).second) << difference.key << " twice";

@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/session/marker_tables.h"
-#include "migration/engine/mariadb/verify/marker_pass.h"
+#include "migration/engine/mysql/session/marker_tables.h"
+#include "migration/engine/mysql/verify/marker_pass.h"
 #include "tests/support/sanitizers.h"
 #include "tests/verify/verify_fixture.h"
 
@@ -39,7 +39,7 @@ class LaggingStreams {
   }
 
   // Each comes to the end of the log as it is now, or beyond.
-  absl::Status Pass(mariadb::TimePoint deadline) {
+  absl::Status Pass(mysql::TimePoint deadline) {
     std::unique_lock lock(mutex_);
     const uint64_t mine = ++asked_;
     const bool passed = changed_.wait_until(
@@ -104,15 +104,15 @@ TEST_F(VerifyUnderTrafficTest, WhatLagsIsNoDifference_WhatDiffersIsFound) {
                    ", 'a', 'n', 3), (", 9 + (uint64_t{7} << 47), ", 'a', 'n', 3)");
   for (size_t side : {0, 1}) Write(side, "SET sql_log_bin = 0; " + planted);
   for (size_t server : {0, 1}) {
-    const MariadbOptions options = As(server, "mover");
+    const MysqlOptions options = As(server, "mover");
     std::string place;
-    auto handle = mariadb::LogInToAny(options, options.password.c_str(), place);
+    auto handle = mysql::LogInToAny(options, options.password.c_str(), place);
     ASSERT_TRUE(handle.ok()) << handle.status();
-    const absl::Status taken = mariadb::TakeOverRun(handle->get(), place, "first", 1);
+    const absl::Status taken = mysql::TakeOverRun(handle->get(), place, "first", 1);
     ASSERT_TRUE(taken.ok()) << taken;
   }
-  std::unique_ptr<mariadb::ChangeApplier> appliers[] = {OpenTo(0), OpenTo(1)};
-  auto by_markers = mariadb::MarkerPass::Open(As(0, "mover"), As(1, "mover"), "first");
+  std::unique_ptr<mysql::ChangeApplier> appliers[] = {OpenTo(0), OpenTo(1)};
+  auto by_markers = mysql::MarkerPass::Open(As(0, "mover"), As(1, "mover"), "first");
   ASSERT_TRUE(by_markers.ok()) << by_markers.status();
   LaggingStreams streams(
       [&](size_t recipient) { return Follow(*appliers[recipient], 1 - recipient); },
@@ -139,7 +139,7 @@ TEST_F(VerifyUnderTrafficTest, WhatLagsIsNoDifference_WhatDiffersIsFound) {
   for (int round = 0; round < rounds && !HasFailure(); ++round) {
     options.most_waiting = round % 2 == 0 ? 1 : 50;
     // By the markers that a move has, or by what this test knows of its streams.
-    options.pass = [&](mariadb::TimePoint deadline) {
+    options.pass = [&](mysql::TimePoint deadline) {
       return round % 4 < 2 ? (**by_markers)(deadline) : streams.Pass(deadline);
     };
     auto verifier = Verified(options);
@@ -183,7 +183,7 @@ TEST_F(VerifyUnderTrafficTest, RowThatNeverRests_IsComparedWhileItIsKept) {
   options.keep_time = absl::Milliseconds(500);
   const std::string version = "SELECT version FROM locus_shop.items WHERE order_id = " + one;
   // A stream for the first of the rows.
-  options.pass = [&](mariadb::TimePoint) {
+  options.pass = [&](mysql::TimePoint) {
     Write(1, absl::StrCat("UPDATE items SET version = ", servers_[0]->Value(version),
                           " WHERE order_id = ", one));
     return absl::OkStatus();
@@ -212,7 +212,7 @@ TEST_F(VerifyUnderTrafficTest, StoppedWhileItKeepsARow_ClientsWaitForSecondsAtMo
   options.keep_time = absl::Milliseconds(150);
   int passes = 0;
   std::chrono::duration<double> waited{0};
-  options.pass = [&](mariadb::TimePoint) {
+  options.pass = [&](mysql::TimePoint) {
     if (passes == 0) Write(1, "UPDATE items SET version = 3");
     const auto begun = std::chrono::steady_clock::now();
     const auto done = client->Run("UPDATE items SET version = version + 1");

@@ -74,8 +74,8 @@ nlohmann::ordered_json JsonOf(const AuditRow& row) {
     json["end"] = absl::StrCat(record.end);
   } else if (record.kind == Kind::kGap) {
     json["lost"] = record.first;
-  } else if (record.kind == Kind::kRuleCreated || record.kind == Kind::kRuleAltered ||
-             record.kind == Kind::kRuleDropped) {
+  } else if (record.kind == Kind::kTypeCreated || record.kind == Kind::kTypeAltered ||
+             record.kind == Kind::kTypeDropped) {
     json["version"] = absl::StrCat(record.token);
   } else if (record.kind == Kind::kTablePublished) {
     json["epoch"] = absl::StrCat(record.token);
@@ -107,9 +107,9 @@ std::string WhatOf(const AuditRecord& record) {
     case Kind::kSectionLost:
       return absl::StrCat("section ", record.section, ", token ", record.token, ", ",
                           Printable(record.holder, 64));
-    case Kind::kRuleCreated:
-    case Kind::kRuleAltered:
-    case Kind::kRuleDropped:
+    case Kind::kTypeCreated:
+    case Kind::kTypeAltered:
+    case Kind::kTypeDropped:
       return absl::StrCat("version ", record.token);
     case Kind::kTablePublished:
       return absl::StrCat("epoch ", record.token, ", ", Printable(record.holder, 64));

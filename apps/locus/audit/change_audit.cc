@@ -68,7 +68,8 @@ absl::Status ChangeAudit::Open(const std::string& place) {
 }
 
 void ChangeAudit::Follow(SequenceTypeStore& types) {
-  if (rep_->sink != nullptr) types.set_on_event(AuditRules(*rep_->sink, {.place = rep_->place}));
+  if (rep_->sink != nullptr)
+    types.set_on_event(AuditSequenceTypes(*rep_->sink, {.place = rep_->place}));
 }
 
 void ChangeAudit::Record(AuditRecord record) {

@@ -17,7 +17,7 @@ int Absent(std::string_view verb, std::span<const std::string> words) {
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   return Fail(
       verb, absl::FailedPreconditionError("this locus was built without the engine; build it with "
-                                          "-DLOCUS_MARIADB=ON"));
+                                          "-DLOCUS_MYSQL=ON"));
 }
 
 }  // namespace

@@ -16,14 +16,14 @@ using apps::NotBegun;
 using internal::Standing;
 using internal::ToAbsl;
 using internal::Wish;
-using mariadb::MoveControl;
+using mysql::MoveControl;
 
 namespace {
 
 constexpr absl::Duration kSilent = absl::Seconds(10);
 
 // What the wish says now, for people.
-std::string TextOf(const mariadb::MoveView& view, const Wish& wish) {
+std::string TextOf(const mysql::MoveView& view, const Wish& wish) {
   std::string text =
       absl::StrCat(ToAbsl(ToString(view.standing().phase)), " at ",
                    view.has_share() || view.standing().phase < internal::Phase::kPrepared
@@ -43,7 +43,7 @@ absl::Status CheckPreflight(const std::string& verb, const OpenedMoves& opened, 
                             const std::string& file) {
   size_t failed = 0;
   for (const preflight::Finding& finding :
-       preflight::Judge(mariadb::CollectFacts(PreflightOptionsOf(opened.file, move)))) {
+       preflight::Judge(mysql::CollectFacts(PreflightOptionsOf(opened.file, move)))) {
     if (finding.ok) continue;
     ++failed;
     Complain(verb, absl::StrCat(move.name, ": ", finding.check, finding.place.empty() ? "" : " ",
@@ -84,7 +84,7 @@ class AskedMove {
   // Begins the move where it has no record; `dry`: checks whether it could.
   absl::Status Begin(const std::string& file, bool dry) {
     LOCUS_RETURN_IF_ERROR(Open());
-    LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control_->View());
+    LOCUS_ASSIGN_OR_RETURN(mysql::MoveView view, control_->View());
     const bool planned = !view.record || view.record->phase == internal::Phase::kPlanned;
     // While it is PLANNED, the tables of an edited file replace those that were noted.
     if (view.record && view.record->wish.started && (!planned || view.other_tables.empty())) {
@@ -99,7 +99,7 @@ class AskedMove {
   absl::Status Ask(const MoveControl::Ask& ask, AskedOf whom, Also also, bool dry,
                    std::string& out) {
     LOCUS_RETURN_IF_ERROR(Open());
-    LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control_->View());
+    LOCUS_ASSIGN_OR_RETURN(mysql::MoveView view, control_->View());
     const bool begins = also == Also::kBegins;
     if (also == Also::kCleansAgain && view.record && view.record->phase == internal::Phase::kDone &&
         !view.record->wish.keep) {
@@ -130,12 +130,12 @@ class AskedMove {
   }
 
  private:
-  absl::Status CheckTables(const mariadb::MoveView& view) const {
+  absl::Status CheckTables(const mysql::MoveView& view) const {
     if (view.other_tables.empty()) return absl::OkStatus();
     return absl::FailedPreconditionError(view.other_tables);
   }
   // A move that the shards have stepped is not begun again.
-  absl::Status CheckRecord(const mariadb::MoveView& view) const {
+  absl::Status CheckRecord(const mysql::MoveView& view) const {
     if (!view.lost_record()) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         "the fences say that this move stands at share ", view.fences.share, ", and locus_move on ",

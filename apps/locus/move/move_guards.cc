@@ -45,13 +45,13 @@ GuardDropFacts GuardFactsOf(const OpenedFile& opened, const std::vector<MoveShar
       continue;
     }
     std::vector<std::string> unread;
-    const auto records = mariadb::MovesRemembered(found->server, unread);
+    const auto records = mysql::MovesRemembered(found->server, unread);
     if (!records.ok()) {
       facts.unheard.push_back(absl::StrCat(name, " cannot be asked: ", records.status().message()));
       continue;
     }
     for (const std::string& why : unread) facts.unheard.push_back(absl::StrCat(name, ": ", why));
-    for (const mariadb::MoveRecord& record : *records) {
+    for (const mysql::MoveRecord& record : *records) {
       facts.moves.push_back({record.name, record.phase, record.leg.source, record.leg.target});
     }
   }
@@ -87,7 +87,7 @@ int Drop(const DropWords& words, const OpenedFile& opened, const std::vector<Mov
   Move tables;
   tables.tables = opened.file.tables;
   tables.movers = opened.file.movers;
-  auto fence = ShardFence::Create(shard.server, mariadb::FenceOptionsOf(tables));
+  auto fence = ShardFence::Create(shard.server, mysql::FenceOptionsOf(tables));
   if (!fence.ok()) return Fail(kGuardsVerb, fence.status());
   auto guards = fence->DropGuards(true);
   if (guards.ok() && guards->empty()) {

@@ -8,7 +8,7 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/open_moves.h"
 #include "apps/moves/move_text.h"
-#include "migration/engine/mariadb/run/candidate_watch.h"
+#include "migration/engine/mysql/run/candidate_watch.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -19,11 +19,11 @@ using apps::ExplainText;
 using apps::NotBegun;
 using apps::ShardsOf;
 using internal::Quoted;
-using mariadb::MoveControl;
+using mysql::MoveControl;
 
 namespace {
 
-void AppendResult(const std::string& shard, const mariadb::RebindResult& result, bool dry,
+void AppendResult(const std::string& shard, const mysql::RebindResult& result, bool dry,
                   std::string& out) {
   for (const internal::FenceRow& row : result.bound) {
     absl::StrAppend(&out, "  ", shard, ": vnodes ", row.lo, "-", row.hi,
@@ -80,8 +80,8 @@ int RunMoveRebind(std::span<const std::string> words) {
   if (!shards.ok()) return Fail(kVerb, shards.status());
   for (const MoveShard& shard : *shards) {
     if (operand.only && !fitting.contains(shard.id)) continue;
-    auto result = mariadb::RebindShard(shard, opened->table, fitting[shard.id], dry);
-    if (!result.ok()) result = mariadb::RebindResult{{}, {std::string(result.status().message())}};
+    auto result = mysql::RebindShard(shard, opened->table, fitting[shard.id], dry);
+    if (!result.ok()) result = mysql::RebindResult{{}, {std::string(result.status().message())}};
     AppendResult(shard.name, *result, dry, out);
     left = left || !result->left.empty();
   }
@@ -110,8 +110,8 @@ int RunMoveCandidate(std::span<const std::string> words) {
   std::vector<std::string> known, dropped;
   for (const Move& move : opened->moves) {
     for (const MoveShard* shard : {&move.source, &move.target}) {
-      for (const MariadbOptions& one : CandidatesOf(opened->file, *shard)) {
-        known.push_back(mariadb::PlaceOfCandidate(one));
+      for (const MysqlOptions& one : CandidatesOf(opened->file, *shard)) {
+        known.push_back(mysql::PlaceOfCandidate(one));
         if (known.back() != candidate || absl::c_linear_search(dropped, move.name)) continue;
         auto control = MoveControl::Create(move);
         absl::Status status = control.status();

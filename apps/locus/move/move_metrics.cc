@@ -8,8 +8,8 @@
 
 namespace locus::cli {
 
-using mariadb::MoveProgress;
-using mariadb::RowProgress;
+using mysql::MoveProgress;
+using mysql::RowProgress;
 
 namespace {
 

@@ -6,13 +6,13 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mysql/run/move_runner.h"
 
 namespace locus::cli {
 
 // Moves by their names, as the text that Prometheus takes; `now` is told, so that an alert sees
 // that nobody writes any more. Names begin with locus_move_.
-std::string MoveMetrics(const std::map<std::string, mariadb::MoveProgress>& moves, absl::Time now);
+std::string MoveMetrics(const std::map<std::string, mysql::MoveProgress>& moves, absl::Time now);
 
 }  // namespace locus::cli
 

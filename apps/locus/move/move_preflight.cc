@@ -8,7 +8,7 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/move/open_moves.h"
 #include "apps/locus/table/table_file.h"
-#include "migration/engine/mariadb/preflight/preflight.h"
+#include "migration/engine/mysql/preflight/preflight.h"
 #include "migration/preflight/judge.h"
 #include "nlohmann/json.hpp"
 #include "src/base/check.h"
@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<Judged>> JudgeMoves(const std::string& path) {
   std::vector<Judged> judged;
   for (const Move& move : moves) {
     judged.push_back(
-        {move.name, preflight::Judge(mariadb::CollectFacts(PreflightOptionsOf(file, move)))});
+        {move.name, preflight::Judge(mysql::CollectFacts(PreflightOptionsOf(file, move)))});
   }
   return judged;
 }

@@ -13,9 +13,9 @@ namespace locus::cli {
 using internal::Repair;
 using internal::Standing;
 using internal::ToAbsl;
-using mariadb::MoveControl;
-using mariadb::MoveEvent;
-using mariadb::RepairFinding;
+using mysql::MoveControl;
+using mysql::MoveEvent;
+using mysql::RepairFinding;
 
 namespace {
 
@@ -58,7 +58,7 @@ std::string RowsThatDiffer(const std::vector<MoveEvent>& events) {
 // One of the moves; `left`: something of it only an operator can mend.
 absl::Status RepairMove(const Move& move, const RepairWords& words, std::string& out, bool& left) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveControl> control, MoveControl::Create(move));
-  LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control->View());
+  LOCUS_ASSIGN_OR_RETURN(mysql::MoveView view, control->View());
   if (!view.other_tables.empty()) return absl::FailedPreconditionError(view.other_tables);
   LOCUS_ASSIGN_OR_RETURN(std::vector<RepairFinding> findings, control->Findings());
   const Standing now = view.standing();

@@ -19,7 +19,7 @@ using internal::Box;
 using internal::Pixels;
 using internal::SvgPage;
 using internal::TextLook;
-using mariadb::MoveEvent;
+using mysql::MoveEvent;
 using nlohmann::json;
 
 namespace {

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "locus/migration/move.h"
-#include "migration/engine/mariadb/run/move_records.h"
+#include "migration/engine/mysql/run/move_records.h"
 
 namespace locus::cli {
 
 // A move, and what its source noted of it, the oldest first.
 struct MoveHistory {
   Move move;
-  std::vector<mariadb::MoveEvent> events;
+  std::vector<mysql::MoveEvent> events;
 };
 
 // A line an event, without the samples.

@@ -19,15 +19,15 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/move_metrics.h"
 #include "apps/locus/move/open_moves.h"
-#include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mysql/run/move_runner.h"
 #include "src/base/check.h"
-#include "src/engine/mariadb/login.h"
+#include "src/engine/mysql/login.h"
 
 namespace locus::cli {
 
 using apps::CandidatesOf;
 using apps::MoveFile;
-using mariadb::MoveRunner;
+using mysql::MoveRunner;
 
 namespace {
 
@@ -55,7 +55,7 @@ struct Running {
 // The runners of one command.
 class Runners {
  public:
-  Runners(mariadb::RunnerOptions options, TablePublisher& publisher)
+  Runners(mysql::RunnerOptions options, TablePublisher& publisher)
       : options_(std::move(options)), publisher_(publisher) {}
   ~Runners() { Stop(); }
 
@@ -69,13 +69,13 @@ class Runners {
         return one.name == move.name && (!refused || one.ranges == move.ranges);
       });
       if (has) continue;
-      mariadb::RunnerOptions own = options_;
+      mysql::RunnerOptions own = options_;
       own.source_candidates = CandidatesOf(file, move.source);
       own.target_candidates = CandidatesOf(file, move.target);
       LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveRunner> runner,
                              MoveRunner::Create(move, own, publisher_));
       for (auto* candidates : {&own.source_candidates, &own.target_candidates}) {
-        for (MariadbOptions& one : *candidates) one = mariadb::WithoutPassword(std::move(one));
+        for (MysqlOptions& one : *candidates) one = mysql::WithoutPassword(std::move(one));
       }
       Running& added = all_.emplace_back();
       added.name = move.name;
@@ -92,7 +92,7 @@ class Runners {
   size_t size() const { return all_.size(); }
   // Of moves with several, of the last one.
   std::string Metrics() const {
-    std::map<std::string, mariadb::MoveProgress> moves;
+    std::map<std::string, mysql::MoveProgress> moves;
     for (const Running& one : all_) moves[one.name] = one.runner->Progress();
     return MoveMetrics(moves, absl::Now());
   }
@@ -131,7 +131,7 @@ class Runners {
   }
 
  private:
-  const mariadb::RunnerOptions options_;
+  const mysql::RunnerOptions options_;
   TablePublisher& publisher_;
   std::atomic<bool> stop_ = false;
   std::list<Running> all_;
@@ -169,7 +169,7 @@ class MetricsFile {
 
 int RunMoveRun(std::span<const std::string> words) {
   MoveOperand operand;
-  mariadb::RunnerOptions options;
+  mysql::RunnerOptions options;
   const char* temporary = std::getenv("TMPDIR");
   options.spool = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
   options.name = ProcessName();
@@ -199,7 +199,7 @@ int RunMoveRun(std::span<const std::string> words) {
   auto take = [&](OpenedMoves& found) {
     const absl::Status added = runners.Add(found.file, found.moves);
     // The runners have what they need; this lives for hours.
-    for (Move& move : found.moves) move = mariadb::WithoutPasswords(std::move(move));
+    for (Move& move : found.moves) move = mysql::WithoutPasswords(std::move(move));
     return added;
   };
   if (absl::Status added = take(*opened); !added.ok()) return Fail(kRunVerb, added);

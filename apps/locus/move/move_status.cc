@@ -19,7 +19,7 @@ namespace locus::cli {
 
 using apps::StatusJson;
 using apps::StatusText;
-using mariadb::MoveControl;
+using mysql::MoveControl;
 
 namespace {
 
@@ -34,7 +34,7 @@ absl::StatusOr<std::string> Look(OpenedMoves& opened,
   std::string out;
   for (const std::unique_ptr<MoveControl>& control : controls) {
     const Move& move = control->move();
-    LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control->View());
+    LOCUS_ASSIGN_OR_RETURN(mysql::MoveView view, control->View());
     const internal::TableSight sight =
         internal::SightOf(opened.table, {move.source.id, move.target.id, move.ranges});
     if (as_json) {

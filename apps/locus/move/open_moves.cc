@@ -60,8 +60,8 @@ absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand, NotBegun not_b
                      std::move(unheard)};
 }
 
-mariadb::PreflightOptions PreflightOptionsOf(const MoveFile& file, const Move& move) {
-  mariadb::PreflightOptions options;
+mysql::PreflightOptions PreflightOptionsOf(const MoveFile& file, const Move& move) {
+  mysql::PreflightOptions options;
   options.move = move;
   options.pace = file.pace;
   options.administrators = file.administrators;

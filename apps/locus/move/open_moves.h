@@ -13,8 +13,8 @@
 #include "apps/moves/move_file.h"
 #include "apps/moves/own_moves.h"
 #include "locus/routing/table_publisher.h"
-#include "migration/engine/mariadb/preflight/preflight.h"
-#include "migration/engine/mariadb/run/move_control.h"
+#include "migration/engine/mysql/preflight/preflight.h"
+#include "migration/engine/mysql/run/move_control.h"
 
 namespace locus::cli {
 
@@ -55,7 +55,7 @@ absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand,
                                       NoMoves no_moves = NoMoves::kAreNotFound);
 
 // What preflight looks at for one of the moves.
-mariadb::PreflightOptions PreflightOptionsOf(const apps::MoveFile& file, const Move& move);
+mysql::PreflightOptions PreflightOptionsOf(const apps::MoveFile& file, const Move& move);
 
 }  // namespace locus::cli
 

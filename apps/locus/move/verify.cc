@@ -15,9 +15,9 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/password.h"
 #include "apps/locus/place/uri_options.h"
-#include "migration/engine/mariadb/run/shard_link.h"
-#include "migration/engine/mariadb/verify/marker_pass.h"
-#include "migration/engine/mariadb/verify/row_verifier.h"
+#include "migration/engine/mysql/run/shard_link.h"
+#include "migration/engine/mysql/verify/marker_pass.h"
+#include "migration/engine/mysql/verify/row_verifier.h"
 #include "nlohmann/json.hpp"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
@@ -29,8 +29,8 @@ using internal::ParseDecimal;
 using internal::Printable;
 using internal::Quoted;
 using internal::RowDifference;
-using mariadb::RowVerifier;
-using mariadb::VerifierOptions;
+using mysql::RowVerifier;
+using mysql::VerifierOptions;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -90,19 +90,19 @@ absl::StatusOr<std::vector<FencedRange>> ReadVnodes(std::string_view text) {
   return ranges;
 }
 
-absl::StatusOr<MariadbOptions> ServerOf(const char* option, const StoreUri& uri,
-                                        absl::Duration timeout) {
+absl::StatusOr<MysqlOptions> ServerOf(const char* option, const StoreUri& uri,
+                                      absl::Duration timeout) {
   if (uri.engine != StoreUri::Engine::kMysql) {
     return absl::InvalidArgumentError(
         absl::StrCat(option, " is not mysql://USER@HOST:PORT/DATABASE"));
   }
-  MariadbOptions options;
+  MysqlOptions options;
   for (const StoreUri::Host& host : uri.hosts) options.hosts.push_back({host.name, host.port});
   options.user = uri.user;
   options.database = uri.path;
   options.timeout = timeout;
   options.tls_ca_file = uri.Setting("tls_ca");
-  if (!uri.settings.empty()) options.tls = MariadbOptions::Tls::kAlways;
+  if (!uri.settings.empty()) options.tls = MysqlOptions::Tls::kAlways;
   return options;
 }
 
@@ -130,18 +130,18 @@ class Passwords {
 // A database is equal to itself, whatever stands on the other shard. The addresses may differ: a
 // lock that one connection takes is seen by the other one only on the same server.
 absl::Status CheckTwoDatabases(const VerifierOptions& options) {
-  constexpr auto kRead = mariadb::Connection::Access::kRead;
-  LOCUS_ASSIGN_OR_RETURN(auto source, mariadb::ShardLink::Create(options.source, kRead));
-  LOCUS_ASSIGN_OR_RETURN(auto target, mariadb::ShardLink::Create(options.target, kRead));
+  constexpr auto kRead = mysql::Connection::Access::kRead;
+  LOCUS_ASSIGN_OR_RETURN(auto source, mysql::ShardLink::Create(options.source, kRead));
+  LOCUS_ASSIGN_OR_RETURN(auto target, mysql::ShardLink::Create(options.target, kRead));
   const std::optional<uint64_t> word = internal::RandomWord();
   if (!word) return absl::UnavailableError("the system has no randomness for a lock's name");
   const std::string lock = absl::StrCat("'locus_verify ", *word, "'");
-  LOCUS_ASSIGN_OR_RETURN(auto taken,
-                         source->Run(absl::StrCat("SELECT DATABASE(), GET_LOCK(", lock, ", 0)"),
-                                     {mariadb::OneRow(2)}));
+  LOCUS_ASSIGN_OR_RETURN(
+      auto taken,
+      source->Run(absl::StrCat("SELECT DATABASE(), GET_LOCK(", lock, ", 0)"), {mysql::OneRow(2)}));
   LOCUS_ASSIGN_OR_RETURN(
       auto seen, target->Run(absl::StrCat("SELECT DATABASE(), IS_USED_LOCK(", lock, ") IS NULL"),
-                             {mariadb::OneRow(2)}));
+                             {mysql::OneRow(2)}));
   if (seen[0].rows[0][1] == "1" || taken[0].rows[0][0] != seen[0].rows[0][0]) {
     return absl::OkStatus();
   }
@@ -156,9 +156,9 @@ absl::StatusOr<std::unique_ptr<RowVerifier>> Open(const VerifyLine& line,
   LOCUS_RETURN_IF_ERROR(passwords.Fill());
   LOCUS_RETURN_IF_ERROR(CheckTwoDatabases(options));
   if (line.move) {
-    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<mariadb::MarkerPass> pass,
-                           mariadb::MarkerPass::Open(options.source, options.target, *line.move));
-    options.pass = [pass](mariadb::TimePoint deadline) { return (*pass)(deadline); };
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<mysql::MarkerPass> pass,
+                           mysql::MarkerPass::Open(options.source, options.target, *line.move));
+    options.pass = [pass](mysql::TimePoint deadline) { return (*pass)(deadline); };
   }
   return RowVerifier::Open(options);
 }
@@ -188,7 +188,7 @@ Json OfDifference(const RowDifference& difference) {
 }
 
 std::string AsJson(const RowVerifier& verifier) {
-  const mariadb::VerifierCounts& counts = verifier.counts();
+  const mysql::VerifierCounts& counts = verifier.counts();
   Json json = {{"equal", counts.equal()},           {"rows", counts.rows},
                {"slices", counts.slices},           {"rechecked", counts.rechecked},
                {"differences", counts.differences}, {"still_changing", counts.still_changing},
@@ -200,7 +200,7 @@ std::string AsJson(const RowVerifier& verifier) {
 }
 
 std::string Summary(const RowVerifier& verifier) {
-  const mariadb::VerifierCounts& counts = verifier.counts();
+  const mysql::VerifierCounts& counts = verifier.counts();
   const uint64_t unequal = counts.differences + counts.still_changing;
   std::string text;
   if (unequal > verifier.differences().size()) {
@@ -295,7 +295,7 @@ int RunVerify(std::span<const std::string> words) {
   for (const auto& [option, uri, server] :
        {std::tuple("--source", &given.source, &options.source),
         std::tuple("--target", &given.target, &options.target)}) {
-    absl::StatusOr<MariadbOptions> parsed = ServerOf(option, *uri, given.timeout);
+    absl::StatusOr<MysqlOptions> parsed = ServerOf(option, *uri, given.timeout);
     if (!parsed.ok()) return WrongUsage(kVerifyVerb, parsed.status());
     *server = *std::move(parsed);
   }

@@ -9,7 +9,7 @@
 #include "routing/uri/store_uri.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/engine/mariadb/pool.h"
+#include "src/engine/mysql/pool.h"
 
 namespace locus::cli {
 
@@ -23,32 +23,32 @@ absl::Status About(const std::string& shard, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("shard ", Quoted(shard), ": ", status.message()));
 }
 
-absl::StatusOr<std::unique_ptr<mariadb::Pool>> MakePool(const Shard& shard,
-                                                        const ShardAccess& access) {
+absl::StatusOr<std::unique_ptr<mysql::Pool>> MakePool(const Shard& shard,
+                                                      const ShardAccess& access) {
   LOCUS_ASSIGN_OR_RETURN(StoreUri uri, StoreUri::Parse(shard.endpoint));
   if (uri.engine != StoreUri::Engine::kMysql) {
     return absl::InvalidArgumentError("its endpoint is not mysql://HOST:PORT/DB");
   }
-  MariadbOptions options;
+  MysqlOptions options;
   for (const StoreUri::Host& host : uri.hosts) options.hosts.push_back({host.name, host.port});
   options.user = access.user;
   options.database = uri.path;
   options.timeout = access.timeout;
   options.max_connections = 1;
   options.accept_weak_durability = true;  // only reads
-  if (!uri.settings.empty()) options.tls = MariadbOptions::Tls::kAlways;
+  if (!uri.settings.empty()) options.tls = MysqlOptions::Tls::kAlways;
   if (auto ca = uri.settings.find("tls_ca"); ca != uri.settings.end()) {
     options.tls_ca_file = ca->second;
   }
   LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kShard));
   options.password = password;
-  auto pool = mariadb::Pool::Make(options, mariadb::Pool::Schema::kNotLookedAt);
+  auto pool = mysql::Pool::Make(options, mysql::Pool::Schema::kNotLookedAt);
   OPENSSL_cleanse(options.password.data(), options.password.size());
   return pool;
 }
 
-absl::Status Fill(const std::vector<mariadb::Result::Row>& rows, std::vector<uint64_t>& counts) {
-  for (const mariadb::Result::Row& row : rows) {
+absl::Status Fill(const std::vector<mysql::Result::Row>& rows, std::vector<uint64_t>& counts) {
+  for (const mysql::Result::Row& row : rows) {
     std::optional<uint64_t> gene;
     std::optional<uint64_t> count;
     if (row[0]) gene = ParseDecimal(*row[0], ShardGene::kCount - 1);
@@ -69,7 +69,7 @@ absl::Status Fill(const std::vector<mariadb::Result::Row>& rows, std::vector<uin
 }  // namespace
 
 absl::StatusOr<SampledShard> SampledShard::Open(const Shard& shard, const ShardAccess& access) {
-  absl::StatusOr<std::unique_ptr<mariadb::Pool>> pool = MakePool(shard, access);
+  absl::StatusOr<std::unique_ptr<mysql::Pool>> pool = MakePool(shard, access);
   if (!pool.ok()) return About(shard.name, pool.status());
   return SampledShard(shard, access, *std::move(pool));
 }
@@ -79,11 +79,11 @@ absl::StatusOr<ShardSample> SampledShard::Count(Counted counted) const {
       absl::StrCat("SELECT shard_gene, ", counted == Counted::kRows ? "COUNT(*)" : "SUM(version)",
                    " FROM `", table_name_, "` GROUP BY shard_gene");
   ShardSample sample;
-  absl::Status status = pool_->Use([&](mariadb::Connection& connection) -> absl::Status {
+  absl::Status status = pool_->Use([&](mysql::Connection& connection) -> absl::Status {
     sample.counts.assign(ShardGene::kCount, 0);
     auto begin = std::chrono::steady_clock::now();
-    LOCUS_ASSIGN_OR_RETURN(std::vector<mariadb::Result> results,
-                           connection.Run(statement, {mariadb::Rows(2, ShardGene::kCount + 1)}));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<mysql::Result> results,
+                           connection.Run(statement, {mysql::Rows(2, ShardGene::kCount + 1)}));
     sample.taken_at = begin + (std::chrono::steady_clock::now() - begin) / 2;
     return Fill(results[0].rows, sample.counts);
   });

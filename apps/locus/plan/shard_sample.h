@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "locus/routing/routing_table.h"
 
-namespace locus::mariadb {
+namespace locus::mysql {
 class Pool;
 }
 
@@ -54,13 +54,13 @@ class SampledShard {
   uint32_t id() const { return id_; }
 
  private:
-  SampledShard(const Shard& shard, const ShardAccess& access, std::shared_ptr<mariadb::Pool> pool)
+  SampledShard(const Shard& shard, const ShardAccess& access, std::shared_ptr<mysql::Pool> pool)
       : id_(shard.id), name_(shard.name), table_name_(access.table_name), pool_(std::move(pool)) {}
 
   uint32_t id_;
   std::string name_;
   std::string table_name_;
-  std::shared_ptr<mariadb::Pool> pool_;  // shared: its type is known in the .cc only
+  std::shared_ptr<mysql::Pool> pool_;  // shared: its type is known in the .cc only
 };
 
 }  // namespace locus::cli

@@ -13,7 +13,7 @@ namespace {
 absl::Status Absent(const std::string& shard) {
   return absl::FailedPreconditionError(
       absl::StrCat("shard ", Quoted(shard),
-                   ": this locus was built without the engine; build it with -DLOCUS_MARIADB=ON"));
+                   ": this locus was built without the engine; build it with -DLOCUS_MYSQL=ON"));
 }
 
 }  // namespace

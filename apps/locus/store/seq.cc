@@ -26,7 +26,7 @@ absl::Status CheckNoTypesCounter(const StoreUri& store, const std::string& count
   LOCUS_RETURN_IF_ERROR(types.status());
   LOCUS_ASSIGN_OR_RETURN(const std::string type, internal::TypeThatCounts(**types, counter));
   if (type.empty()) return absl::OkStatus();
-  return internal::CountedByItsRule(
+  return internal::CountedByItsType(
       counter, type, absl::StrCat("name it by --type ", type, " and the --key of the type"));
 }
 

@@ -46,7 +46,7 @@ void DeclareName(VerbLine& line, std::string* name) {
 }
 
 // The options of a rule, as far as they are given.
-struct RuleLine {
+struct TypeLine {
   std::optional<int64_t> start, step, max_value, buffer;
   std::optional<std::string> at_max, period, zone, pattern, leftovers;
   std::optional<absl::Duration> ttl, lifetime;
@@ -177,7 +177,7 @@ std::string VersionLine(const SequenceType& type) {
 int RunSeqTypeCreate(std::span<const std::string> words) {
   StoreUri store;
   SequenceType type;
-  RuleLine rule;
+  TypeLine rule;
   VerbLine line("seq type create",
                 "Stores the rule of a kind of numbers and prints its version. Creates a missing "
                 "sqlite file, and the table of mysql. A type that was dropped goes on with its "
@@ -279,7 +279,7 @@ int RunSeqTypeAlter(std::span<const std::string> words) {
   StoreUri store;
   std::string name;
   std::optional<uint64_t> version;
-  RuleLine rule;
+  TypeLine rule;
   VerbLine line(
       "seq type alter",
       "Changes the given options of a rule and prints its new version. Counters go on from "

@@ -15,7 +15,7 @@
 #include "routing/picture/text_grid.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus::cli {
 
@@ -87,10 +87,10 @@ absl::StatusOr<std::string> Raise(const StoreLine& line, uint64_t to, RaiseReach
 std::string ViewText(const SpaceName& space, const SpaceView& view) {
   std::string out =
       absl::StrCat("space ", space.str(), "\nbase ", view.base, "\nfloor ",
-                   lease_rules::Floor(view.options, view.now), "\nlosses ", view.losses, "\n");
+                   segment_rules::Floor(view.options, view.now), "\nlosses ", view.losses, "\n");
   TextGrid grid(
       {Align::kRight, Align::kLeftWhole, Align::kRight, Align::kRight, Align::kLeftWhole});
-  grid.Add({"section", "vnodes", "head", "lead_s", "last_lease"});
+  grid.Add({"section", "vnodes", "head", "lead_s", "last_allocation"});
   for (const SpaceView::Section& section : view.sections) {
     uint32_t first = section.section * view.options.section_size;
     grid.Add({absl::StrCat(section.section),
@@ -108,7 +108,7 @@ std::string ViewJson(const SpaceName& space, const SpaceView& view) {
   nlohmann::ordered_json json;
   json["space"] = space.str();
   json["base"] = absl::StrCat(view.base);
-  json["floor"] = absl::StrCat(lease_rules::Floor(view.options, view.now));
+  json["floor"] = absl::StrCat(segment_rules::Floor(view.options, view.now));
   json["losses"] = view.losses;
   json["section_size"] = view.options.section_size;
   json["now"] = UtcSeconds(view.now);
@@ -120,7 +120,7 @@ std::string ViewJson(const SpaceName& space, const SpaceView& view) {
                                 {"last_vnode", first + view.options.section_size - 1},
                                 {"head", absl::StrCat(section.head)},
                                 {"lead_s", absl::ToDoubleSeconds(section.lead)},
-                                {"last_lease", UtcSeconds(section.granted_at)}});
+                                {"last_allocation", UtcSeconds(section.granted_at)}});
   }
   return json.dump() + "\n";
 }

@@ -91,10 +91,10 @@ void ReadRaft(TomlSection section, Config::Raft& raft) {
 }
 
 // What only a node of the cluster has.
-void ReadApiOfLeaseNode(TomlSection& section, const Config& config, Config::Api& api) {
-  if (!config.lease_node) {
+void ReadApiOfClusterNode(TomlSection& section, const Config& config, Config::Api& api) {
+  if (!config.cluster_node) {
     for (const char* const key : {"advertise", "forward", "forward_authority", "store"}) {
-      section.RefuseKey(key, "is for the role lease-node");
+      section.RefuseKey(key, "is for the role cluster-node");
     }
     return;
   }
@@ -105,7 +105,7 @@ void ReadApiOfLeaseNode(TomlSection& section, const Config& config, Config::Api&
 
 void ReadApi(TomlSection section, const Config& config, Config::Api& api) {
   http::ServerOptions& server = api.server;
-  if (config.lease_node) {
+  if (config.cluster_node) {
     ReadAddresses(section, server.listen, api.advertise);
   } else {
     server.listen.clear();
@@ -139,40 +139,40 @@ void ReadApi(TomlSection section, const Config& config, Config::Api& api) {
   section.Whole("under_way", &api.under_way, Within(api.under_way, 1, 100'000));
   section.Duration("drain_delay", &api.drain_delay,
                    Within(api.drain_delay, absl::ZeroDuration(), absl::Minutes(5)));
-  ReadApiOfLeaseNode(section, config, api);
+  ReadApiOfClusterNode(section, config, api);
   section.End();
 }
 
 // False: something in it is wrong.
 bool ReadRoles(TomlSection& root, Config& config) {
-  enum class Role { kLeaseNode, kIdService, kSequenceNode };
+  enum class Role { kClusterNode, kIdService, kSequenceNode };
   std::vector<Role> roles;
   root.Texts("roles", &roles, [](const std::string& text) -> absl::StatusOr<Role> {
-    if (text == "lease-node") return Role::kLeaseNode;
+    if (text == "cluster-node") return Role::kClusterNode;
     if (text == "id-service") return Role::kIdService;
     if (text == "sequence-node") return Role::kSequenceNode;
-    return absl::InvalidArgumentError("\"lease-node\", \"id-service\" or \"sequence-node\"");
+    return absl::InvalidArgumentError("\"cluster-node\", \"id-service\" or \"sequence-node\"");
   });
   if (root.Refused()) return false;
   if (roles.empty()) {  // the default
     root.RefuseKey("roles",
-                   "has no role; there are \"lease-node\", \"id-service\" and "
+                   "has no role; there are \"cluster-node\", \"id-service\" and "
                    "\"sequence-node\"");
     return !root.Refused();
   }
-  config.lease_node = config.id_service = config.sequence_node = false;
+  config.cluster_node = config.id_service = config.sequence_node = false;
   for (const Role role : roles) {
-    (role == Role::kLeaseNode   ? config.lease_node
+    (role == Role::kClusterNode ? config.cluster_node
      : role == Role::kIdService ? config.id_service
                                 : config.sequence_node) = true;
   }
   return true;
 }
 
-// Of a process that is no lease-node: `data` has what waits for ClickHouse, and nothing else.
+// Of a process that is no cluster-node: `data` has what waits for ClickHouse, and nothing else.
 void ReadAuditOfOthers(TomlSection& root, Config& config) {
   if (!root.Has("audit")) {
-    root.RefuseKey("data", "is for [audit], and for the role lease-node");
+    root.RefuseKey("data", "is for [audit], and for the role cluster-node");
     return;
   }
   root.Text("data", &config.data, ReadPath, TomlSection::kRequired);
@@ -225,7 +225,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
   if (root.Has("token")) {
     root.EachOf("token", [&config](TomlSection section) { ReadToken(section, config); });
   }
-  if (config.lease_node) {
+  if (config.cluster_node) {
     root.Text("cluster", &config.cluster, ReadName, TomlSection::kRequired);
     root.Text("data", &config.data, ReadPath, TomlSection::kRequired);
     ReadRaft(root.Section("raft", TomlSection::kRequired), config.raft);
@@ -233,7 +233,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
     if (root.Has("health")) ReadHealth(root.Section("health"), config);
   } else {
     for (const char* const key : {"cluster", "raft", "health"}) {
-      root.RefuseKey(key, "is for the role lease-node");
+      root.RefuseKey(key, "is for the role cluster-node");
     }
     ReadAuditOfOthers(root, config);
   }
@@ -241,7 +241,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
   if (config.id_service) {
     ReadIds(root.Section("ids", TomlSection::kRequired), config.ids.emplace());
   } else {
-    root.RefuseKey("ids", "is for the role id-service: roles = [\"lease-node\", \"id-service\"]");
+    root.RefuseKey("ids", "is for the role id-service: roles = [\"cluster-node\", \"id-service\"]");
   }
   if (config.sequence_node) {
     ReadStrict(root.Section("strict", TomlSection::kRequired), config.api.server.listen,

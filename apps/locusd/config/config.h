@@ -51,7 +51,7 @@ struct TokenSettings {
 // What a node's configuration file says; docs/locusd.md lists the keys.
 struct Config {
   // What the process does: one of these, or several.
-  bool lease_node = true;
+  bool cluster_node = true;
   bool id_service = false;
   bool sequence_node = false;
 
@@ -84,7 +84,7 @@ struct Config {
     uint64_t burst = 10'000;
     size_t under_way = 1024;
     size_t forward = 64;
-    // Keeps spaces of order IDs, counters, rules and strict sections (lease_api::ApiOptions).
+    // Keeps spaces of order IDs, counters, rules and strict sections (cluster_api::ApiOptions).
     bool store = false;
     // How long /readyz answers 503 before the API takes nothing new, when the process ends. As long
     // as whoever balances the load needs to notice.

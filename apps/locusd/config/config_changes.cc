@@ -16,7 +16,7 @@ std::vector<std::string> KeysThatNeedARestart(const Config& running, const Confi
       keys.emplace_back(key);
     }
   };
-  if (running.lease_node != read.lease_node || running.id_service != read.id_service ||
+  if (running.cluster_node != read.cluster_node || running.id_service != read.id_service ||
       running.sequence_node != read.sequence_node) {
     keys.emplace_back("roles");
   }

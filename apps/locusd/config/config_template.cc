@@ -183,28 +183,28 @@ std::string ConfigTemplate(const TemplateRoles& roles) {
   std::string text = kHead;
   std::string names;
   for (const auto& [has, name] :
-       {std::pair(roles.lease_node, "lease-node"), std::pair(roles.id_service, "id-service"),
+       {std::pair(roles.cluster_node, "cluster-node"), std::pair(roles.id_service, "id-service"),
         std::pair(roles.sequence_node, "sequence-node")}) {
     if (has) absl::StrAppend(&names, names.empty() ? "" : ", ", "\"", name, "\"");
   }
   absl::StrAppend(&text,
-                  "# Of lease-node, id-service and sequence-node, one or several:\nroles = [",
+                  "# Of cluster-node, id-service and sequence-node, one or several:\nroles = [",
                   names, "]\n");
-  if (roles.lease_node) {
+  if (roles.cluster_node) {
     text += kNode;
   } else {
     text += kDataOfAudit;
   }
   text += kApi;
-  if (roles.lease_node) text += kApiOfNode;
+  if (roles.cluster_node) text += kApiOfNode;
   text += kApiRest;
-  if (roles.lease_node) text += kApiForward;
+  if (roles.cluster_node) text += kApiForward;
   if (roles.id_service) text += kIds;
   if (roles.sequence_node) text += kStrict;
   text += kToken;
   text += kConsole;
   text += kLog;
-  if (roles.lease_node) text += kHealth;
+  if (roles.cluster_node) text += kHealth;
   text += kAudit;
   return text;
 }

@@ -9,7 +9,7 @@ namespace locus::locusd {
 // A commented configuration of these roles, at least one: every key, those with a default behind
 // "#". It is right as it stands, on loopback; ParseConfig says what is wrong once it is edited.
 struct TemplateRoles {
-  bool lease_node = false;
+  bool cluster_node = false;
   bool id_service = false;
   bool sequence_node = false;
 };

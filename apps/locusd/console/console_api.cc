@@ -25,17 +25,17 @@
 #include "locus/version.h"
 #include "src/base/check.h"
 #include "src/base/mutex.h"
-#include "src/lease_api/call.h"
+#include "src/cluster_api/call.h"
 
 namespace locus::locusd {
 
 namespace json = boost::json;
 
+using cluster_api::ProblemAnswer;
 using http::Server;
 using http::ServerAnswer;
 using http::ServerRequest;
 using internal::MutexLock;
-using lease_api::ProblemAnswer;
 
 namespace {
 
@@ -51,7 +51,7 @@ ServerAnswer Guarded(ServerAnswer answer) {
 }
 
 ServerAnswer AnswerOf(absl::StatusOr<std::string> body) {
-  if (body.ok()) return Guarded(lease_api::JsonAnswer(200, *std::move(body)));
+  if (body.ok()) return Guarded(cluster_api::JsonAnswer(200, *std::move(body)));
   const absl::Status& status = body.status();
   switch (status.code()) {
     case absl::StatusCode::kDeadlineExceeded:
@@ -295,7 +295,7 @@ class ConsoleApi::Rep {
     const absl::Status no_types = shown->places.WhyNoTypes();
     offer("types", !absl::IsNotFound(no_types), std::string(no_types.message()).c_str());
     offer("strict", options_.strict_elsewhere, "this process is no node of strict sequences");
-    offer("decode", ids != nullptr && static_cast<bool>(ids->numbers),
+    offer("decode", ids != nullptr && static_cast<bool>(ids->order_no_codec),
           "no keys of order_nos are configured");
     json::array roles;
     for (const std::string& role : options_.roles) roles.push_back(json::string(role));
@@ -435,8 +435,8 @@ class ConsoleApi::Rep {
       }
     }
     hub_.Publish("stats", current, now);
-    if (ids != nullptr && ids->sequences && ids->sequences->ruled() != nullptr) {
-      hub_.Publish("types", TypesEventJson(*ids->sequences->ruled()), now);
+    if (ids != nullptr && ids->sequences && ids->sequences->typed() != nullptr) {
+      hub_.Publish("types", TypesEventJson(*ids->sequences->typed()), now);
     }
   }
 

@@ -14,8 +14,8 @@
 #include "locus/buyer_key.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease_api/bodies.h"
-#include "src/lease_api/listing_query.h"
+#include "src/cluster_api/bodies.h"
+#include "src/cluster_api/listing_query.h"
 
 namespace locus::locusd {
 
@@ -186,11 +186,11 @@ absl::StatusOr<std::string> ConsolePlaces::Leases(const Query& query) {
     from = *number;
   }
   LOCUS_ASSIGN_OR_RETURN(const size_t limit,
-                         query.Count("limit", lease_api::kMostListed, lease_api::kMostListed));
+                         query.Count("limit", cluster_api::kMostListed, cluster_api::kMostListed));
   LOCUS_ASSIGN_OR_RETURN(
       const std::shared_ptr<WorkerLeaseStore> store,
       OpenOnce(leases_, parts_.open_leases, "this service leases no worker IDs"));
-  lease_api::ViewPage page;
+  cluster_api::ViewPage page;
   LOCUS_ASSIGN_OR_RETURN(page.view, store->Show(space));
   std::vector<WorkerRecord>& workers = page.view.workers;
   std::erase_if(workers, [from](const WorkerRecord& record) { return record.worker < from; });
@@ -198,7 +198,7 @@ absl::StatusOr<std::string> ConsolePlaces::Leases(const Query& query) {
     page.next = workers[limit].worker;
     workers.resize(limit);
   }
-  return lease_api::BodyOf(page);
+  return cluster_api::BodyOf(page);
 }
 
 absl::StatusOr<std::string> ConsolePlaces::Members() {
@@ -220,7 +220,7 @@ absl::Status WhyNoTypesOf(const IdParts* all) {
     return absl::NotFoundError("this process is no ID service, and counts by no rules");
   }
   if (!all->sequences) return all->sequences.Missing("sequences");
-  if (all->sequences->ruled() != nullptr) return absl::OkStatus();
+  if (all->sequences->typed() != nullptr) return absl::OkStatus();
   return absl::NotFoundError("the store of this service's sequences keeps no rules");
 }
 
@@ -232,7 +232,7 @@ absl::StatusOr<std::string> ConsolePlaces::Types(const Query& query) const {
   LOCUS_RETURN_IF_ERROR(query.Only({}));
   const std::shared_ptr<const IdParts> all = ids();
   LOCUS_RETURN_IF_ERROR(WhyNoTypesOf(all.get()));
-  const RuledNumbers& numbers = *all->sequences->ruled();
+  const TypedNumbers& numbers = *all->sequences->typed();
   LOCUS_ASSIGN_OR_RETURN(const std::vector<SequenceType> stored, numbers.List());
   return TypesJson(stored, numbers, absl::Now());
 }
@@ -265,8 +265,8 @@ absl::StatusOr<std::string> ConsolePlaces::Inspect(const Query& query, bool may_
     return apps::InspectGeneAsJson(ShardGene::Of(buyer), routes);
   }
   apps::InspectWith with{.table = routes};
-  if (may_decode && all != nullptr && all->numbers) {
-    with.codec = all->numbers.get().get();
+  if (may_decode && all != nullptr && all->order_no_codec) {
+    with.codec = all->order_no_codec.get().get();
     with.space = parts_.order_space;
   }
   return apps::InspectAsJson(*text, with);

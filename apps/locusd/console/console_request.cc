@@ -7,15 +7,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/text.h"
-#include "src/lease_api/call.h"
+#include "src/cluster_api/call.h"
 
 namespace locus::locusd {
 
+using cluster_api::ProblemAnswer;
 using http::ServerAnswer;
 using http::ServerRequest;
 using internal::Quoted;
 using internal::ToAbsl;
-using lease_api::ProblemAnswer;
 
 namespace {
 

@@ -15,16 +15,16 @@
 #include "apps/moves/move_file.h"
 #include "apps/moves/move_text.h"
 #include "apps/moves/own_moves.h"
-#include "migration/engine/mariadb/run/move_control.h"
+#include "migration/engine/mysql/run/move_control.h"
 #include "migration/move/table_steps.h"
 #include "src/base/check.h"
 #include "src/base/regular_file.h"
 #include "src/base/text.h"
-#include "src/engine/mariadb/pool.h"
+#include "src/engine/mysql/pool.h"
 
 namespace locus::locusd {
 
-using mariadb::MoveControl;
+using mysql::MoveControl;
 
 namespace {
 
@@ -42,7 +42,7 @@ struct ServerWrites {
   uint64_t statements = 0;
 };
 
-absl::StatusOr<ServerWrites> WritesOf(MariadbOptions options) {
+absl::StatusOr<ServerWrites> WritesOf(MysqlOptions options) {
   constexpr char kStatement[] =
       "SELECT CONCAT_WS(':', @@hostname, @@port, @@datadir), CAST(SUM(VARIABLE_VALUE) AS UNSIGNED)"
       " FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME IN ('COM_INSERT',"
@@ -50,12 +50,11 @@ absl::StatusOr<ServerWrites> WritesOf(MariadbOptions options) {
       " 'COM_DELETE', 'COM_DELETE_MULTI')";
   options.max_connections = 1;
   options.accept_weak_durability = true;  // only reads
-  LOCUS_ASSIGN_OR_RETURN(auto pool,
-                         mariadb::Pool::Make(options, mariadb::Pool::Schema::kNotLookedAt));
+  LOCUS_ASSIGN_OR_RETURN(auto pool, mysql::Pool::Make(options, mysql::Pool::Schema::kNotLookedAt));
   ServerWrites writes;
-  LOCUS_RETURN_IF_ERROR(pool->Use([&](mariadb::Connection& connection) -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(kStatement, {mariadb::OneRow(2)}));
-    const mariadb::Result::Row& row = results[0].rows[0];
+  LOCUS_RETURN_IF_ERROR(pool->Use([&](mysql::Connection& connection) -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(kStatement, {mysql::OneRow(2)}));
+    const mysql::Result::Row& row = results[0].rows[0];
     writes.server = row[0].value_or("");
     const std::optional<uint64_t> count = internal::ParseDecimal(row[1].value_or(""), UINT64_MAX);
     if (!count) return absl::DataLossError("the server's counters of statements are no numbers");
@@ -141,7 +140,7 @@ class FileLook : public MoveLook {
     std::string json = "[";
     for (const std::unique_ptr<MoveControl>& control : controls_) {
       const Move& move = control->move();
-      LOCUS_ASSIGN_OR_RETURN(const mariadb::MoveView view, control->View());
+      LOCUS_ASSIGN_OR_RETURN(const mysql::MoveView view, control->View());
       const internal::TableSight sight =
           internal::SightOf(table, {move.source.id, move.target.id, move.ranges});
       absl::StrAppend(&json, json.size() > 1 ? "," : "",

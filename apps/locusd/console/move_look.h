@@ -29,7 +29,7 @@ class MoveLook {
 
   // Asks the shards of the table; takes as long as the move file's timeouts allow. The file is read
   // each time. Without any move: an empty array. Errors of the file, and those of
-  // mariadb::MoveControl::View.
+  // mysql::MoveControl::View.
   virtual absl::StatusOr<Seen> Look(const RoutingTable& table) = 0;
 };
 

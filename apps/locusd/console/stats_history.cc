@@ -62,7 +62,7 @@ json::object StoreOf(const StoreStats& store) {
   return {{"name", JsonText(store.name)},
           {"first_section", store.first_section},
           {"last_section", store.last_section},
-          {"leases", store.leases},
+          {"allocations", store.allocations},
           {"store_calls", store.store_calls},
           {"store_failures", store.store_failures},
           {"losses", store.losses},
@@ -70,7 +70,7 @@ json::object StoreOf(const StoreStats& store) {
           {"autonomy_ms", Milliseconds(store.autonomy)},
           {"lead_ms", Milliseconds(store.lead)},
           {"clock_offset_ms", Milliseconds(store.clock_offset)},
-          {"lease_latency", LatencyOf(store.lease_latency)},
+          {"store_latency", LatencyOf(store.store_latency)},
           {"stalled_ms", Milliseconds(store.stalled)},
           {"error", ErrorOf(store.last_error)}};
 }
@@ -80,7 +80,7 @@ json::object OrdersOf(const GeneratorStats& stats, double per_second) {
   for (const StoreStats& store : stats.stores) stores.push_back(StoreOf(store));
   return {{"ids", stats.ids},
           {"ids_per_second", per_second},
-          {"leases", stats.leases},
+          {"allocations", stats.allocations},
           {"store_calls", stats.store_calls},
           {"store_failures", stats.store_failures},
           {"waits", stats.waits},
@@ -92,7 +92,7 @@ json::object OrdersOf(const GeneratorStats& stats, double per_second) {
           {"lead_ms", Milliseconds(stats.lead)},
           {"most_lead_ms", Milliseconds(stats.most_lead)},
           {"clock_offset_ms", Milliseconds(stats.clock_offset)},
-          {"lease_latency", LatencyOf(stats.lease_latency)},
+          {"store_latency", LatencyOf(stats.store_latency)},
           {"store_error", ErrorOf(stats.last_store_error)},
           {"stores", std::move(stores)}};
 }
@@ -171,7 +171,7 @@ std::string StatsHistory::Sample(const IdParts* parts, const EventHub::Stats& st
     const LeasedSnowflakeStats snowflake = parts->snowflake->Stats();
     const std::optional<double> rate = snowflakes_.Rate(snowflake.ids.ids, steady);
     set(kSnowflakes, rate);
-    point.values[kLeaseLeft] = MillisecondsOf(snowflake.lease.left);
+    point.values[kOwnershipLeft] = MillisecondsOf(snowflake.lease.left);
     stats["snowflake"] = SnowflakeOf(*parts->snowflake, snowflake, rate.value_or(0));
   }
   json::array sequences;
@@ -207,7 +207,7 @@ std::string StatsHistory::HistoryJson() const {
       {"numbers_per_second", kNumbers},  {"starved", kStarved},
       {"store_failures", kFailures},     {"losses", kLosses},
       {"autonomy_ms", kAutonomy},        {"lead_ms", kLead},
-      {"clock_offset_ms", kClockOffset}, {"lease_left_ms", kLeaseLeft}};
+      {"clock_offset_ms", kClockOffset}, {"ownership_left_ms", kOwnershipLeft}};
   static_assert(std::size(kNames) == kSeriesCount);
   std::string out = absl::StrCat("{\"step_ms\":", absl::ToInt64Milliseconds(kStep), ",\"at_ms\":[");
   for (const Point& point : points_) {

@@ -45,7 +45,7 @@ class StatsHistory {
     kAutonomy,
     kLead,
     kClockOffset,
-    kLeaseLeft,
+    kOwnershipLeft,
     kSeriesCount
   };
   struct Point {

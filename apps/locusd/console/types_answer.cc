@@ -35,7 +35,7 @@ json::value FirstNumber(const NumberFormat& format, const SequenceType& type, ab
   return JsonText(*first);
 }
 
-json::object RuleJson(const SequenceType& type, absl::Time now) {
+json::object TypeJson(const SequenceType& type, absl::Time now) {
   json::object rule;
   json::array fields;
   json::value first;
@@ -67,22 +67,22 @@ json::object RuleJson(const SequenceType& type, absl::Time now) {
 
 }  // namespace
 
-std::string TypesEventJson(const RuledNumbers& numbers) {
+std::string TypesEventJson(const TypedNumbers& numbers) {
   std::map<std::string, std::set<uint64_t>> versions;
   numbers.ForEach(
       [&versions](const std::string& name, const std::string&, const NumberGenerator& generator) {
-        versions[name].insert(generator.Stats().rule_version);
+        versions[name].insert(generator.Stats().type_version);
       });
   json::array types;
   for (const auto& [name, used] : versions) {
     json::array texts;
     for (const uint64_t version : used) texts.push_back(JsonText(absl::StrCat(version)));
-    types.push_back(json::object{{"name", JsonText(name)}, {"rule_versions", std::move(texts)}});
+    types.push_back(json::object{{"name", JsonText(name)}, {"type_versions", std::move(texts)}});
   }
   return json::serialize(json::object{{"types", std::move(types)}});
 }
 
-std::string TypesJson(const std::vector<SequenceType>& stored, const RuledNumbers& numbers,
+std::string TypesJson(const std::vector<SequenceType>& stored, const TypedNumbers& numbers,
                       absl::Time now) {
   std::map<std::string, Shown> types;
   for (const SequenceType& type : stored) types[type.name].type = type;
@@ -93,17 +93,17 @@ std::string TypesJson(const std::vector<SequenceType>& stored, const RuledNumber
         const NumberGeneratorStats stats = generator.Stats();
         json::object counter;
         counter["key"] = JsonText(key);
-        counter["rule_version"] = JsonText(absl::StrCat(stats.rule_version));
+        counter["type_version"] = JsonText(absl::StrCat(stats.type_version));
         counter["numbers"] = stats.numbers;
-        counter["rule_error"] =
-            stats.last_rule_error.ok()
+        counter["type_error"] =
+            stats.last_type_error.ok()
                 ? json::value()
-                : json::value(JsonText(std::string(stats.last_rule_error.message())));
+                : json::value(JsonText(std::string(stats.last_type_error.message())));
         at->second.counters.push_back(std::move(counter));
       });
   json::array list;
   for (auto& [name, shown] : types) {
-    json::object one = RuleJson(shown.type, now);
+    json::object one = TypeJson(shown.type, now);
     one["dropped"] = shown.dropped;
     one["counters"] = std::move(shown.counters);
     list.push_back(std::move(one));

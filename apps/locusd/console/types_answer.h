@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "apps/locusd/ids/ruled_numbers.h"
+#include "apps/locusd/ids/typed_numbers.h"
 #include "locus/sequence_type.h"
 
 namespace locus::locusd {
@@ -14,11 +14,11 @@ namespace locus::locusd {
 // `TypesAnswer` of web/src/api_sequences.ts: the rules `stored`, those that counters of `numbers`
 // still count by although they are stored no more, and these counters. First numbers are those of
 // `now`.
-std::string TypesJson(const std::vector<SequenceType>& stored, const RuledNumbers& numbers,
+std::string TypesJson(const std::vector<SequenceType>& stored, const TypedNumbers& numbers,
                       absl::Time now);
 
 // `TypesEvent` of the same file: by which versions of their rules these counters count.
-std::string TypesEventJson(const RuledNumbers& numbers);
+std::string TypesEventJson(const TypedNumbers& numbers);
 
 }  // namespace locus::locusd
 

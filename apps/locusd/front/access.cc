@@ -13,14 +13,14 @@
 #include "absl/strings/str_replace.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease_api/call.h"
+#include "src/cluster_api/call.h"
 
 namespace locus::locusd {
 
+using cluster_api::ProblemAnswer;
+using cluster_api::RateLimit;
 using http::ServerAnswer;
 using http::ServerRequest;
-using lease_api::ProblemAnswer;
-using lease_api::RateLimit;
 
 namespace {
 
@@ -67,7 +67,7 @@ struct AccessControl::Rule {
     std::atomic<uint64_t> expired = 0;
   };
 
-  explicit Rule(TokenRule from, const lease_api::RateLimitOptions& options)
+  explicit Rule(TokenRule from, const cluster_api::RateLimitOptions& options)
       : rule(std::move(from)), rate(std::make_shared<RateLimit>(options)) {}
 
   const TokenRule rule;
@@ -89,7 +89,7 @@ absl::StatusOr<std::shared_ptr<AccessControl>> AccessControl::Make(std::vector<T
   std::shared_ptr<AccessControl> made(new AccessControl);
   made->without_token_ = rules.empty() ? Scopes::All() : without_token;
   for (TokenRule& rule : rules) {
-    lease_api::RateLimitOptions rate;
+    cluster_api::RateLimitOptions rate;
     rate.per_second = rule.per_second;
     rate.burst = rule.burst;
     rate.addresses = 1;

@@ -13,8 +13,8 @@
 #include "absl/time/time.h"
 #include "apps/locusd/front/scope.h"
 #include "src/base/private_file.h"
+#include "src/cluster_api/rate_limit.h"
 #include "src/http/server.h"
-#include "src/lease_api/rate_limit.h"
 
 namespace locus::locusd {
 

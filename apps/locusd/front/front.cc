@@ -14,18 +14,18 @@
 #include "src/base/loopback.h"
 #include "src/base/seldom.h"
 #include "src/base/text.h"
+#include "src/cluster_api/call.h"
+#include "src/cluster_api/traceparent.h"
 #include "src/http/endpoint.h"
-#include "src/lease_api/call.h"
-#include "src/lease_api/traceparent.h"
 
 namespace locus::locusd {
 
+using cluster_api::ProblemAnswer;
 using http::Server;
 using http::ServerAnswer;
 using http::ServerRequest;
 using internal::Quoted;
 using internal::ToAbsl;
-using lease_api::ProblemAnswer;
 using SteadyClock = std::chrono::steady_clock;
 
 namespace {
@@ -98,7 +98,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   Rep(std::shared_ptr<AccessControl> access, FrontOptions options)
       : options_(std::move(options)),
         access_(std::move(access)),
-        rate_(std::make_shared<lease_api::RateLimit>(options_.rate)) {}
+        rate_(std::make_shared<cluster_api::RateLimit>(options_.rate)) {}
 
   void Add(Handler& handler) { handlers_.push_back(&handler); }
   void Replace(std::shared_ptr<AccessControl> access) {
@@ -108,7 +108,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
   size_t under_way() const { return under_way_; }
-  std::shared_ptr<lease_api::RateLimit> rate() const { return rate_; }
+  std::shared_ptr<cluster_api::RateLimit> rate() const { return rate_; }
 
   AccessControl::Decision Decide(const ServerRequest& request, Scopes any_of) const {
     AccessControl::Decision decision =
@@ -217,7 +217,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
             request.peer,
             "",
             id,
-            ToString(lease_api::ParseTraceparent(request.Header("traceparent"))),
+            ToString(cluster_api::ParseTraceparent(request.Header("traceparent"))),
             0,
             {}};
   }
@@ -361,7 +361,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   const absl::Time begun_ = absl::Now();
   std::vector<Handler*> handlers_;
   Replaceable<AccessControl> access_;
-  const std::shared_ptr<lease_api::RateLimit> rate_;
+  const std::shared_ptr<cluster_api::RateLimit> rate_;
   // Release by Drain, acquire by requests; it publishes nothing else.
   std::atomic<bool> draining_ = false;
   std::atomic<size_t> under_way_ = 0;
@@ -389,6 +389,6 @@ size_t Front::under_way() const { return rep_->under_way(); }
 AccessControl::Decision Front::Decide(const ServerRequest& request, Scopes any_of) const {
   return rep_->Decide(request, any_of);
 }
-std::shared_ptr<lease_api::RateLimit> Front::rate() const { return rep_->rate(); }
+std::shared_ptr<cluster_api::RateLimit> Front::rate() const { return rep_->rate(); }
 
 }  // namespace locus::locusd

@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "apps/locusd/front/access.h"
 #include "apps/locusd/front/handler.h"
+#include "src/cluster_api/rate_limit.h"
 #include "src/http/server.h"
-#include "src/lease_api/rate_limit.h"
 
 namespace locus::locusd {
 
@@ -33,7 +33,7 @@ struct FrontOptions {
   // its own name resolved to 127.0.0.1 gets nothing.
   bool only_loopback_hosts = false;
   // Requests of one address, whichever handler they are for.
-  lease_api::RateLimitOptions rate = {};
+  cluster_api::RateLimitOptions rate = {};
   // Requests that are not answered yet; beyond, they get 503.
   size_t most_under_way = 1024;
   // Called once for each request, by the thread that answered it. Must not wait. May be empty.
@@ -89,7 +89,7 @@ class Front {
   // Asks the present AccessControl. For handlers that admit themselves.
   AccessControl::Decision Decide(const http::ServerRequest& request, Scopes any_of) const;
   // The count of addresses, which these take from, too.
-  std::shared_ptr<lease_api::RateLimit> rate() const;
+  std::shared_ptr<cluster_api::RateLimit> rate() const;
 
  private:
   class Rep;

@@ -16,7 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "src/base/text.h"
-#include "src/lease_api/call.h"
+#include "src/cluster_api/call.h"
 
 namespace locus::locusd {
 namespace {
@@ -83,7 +83,7 @@ std::optional<http::ServerAnswer> RefuseTypes(const http::ServerRequest& request
   const std::string_view type = request.Header("Content-Type");
   if (!request.body.empty() && !type.empty() &&
       !Lists(type, {"application/json", "+json", "application/x-www-form-urlencoded"})) {
-    return lease_api::ProblemAnswer(
+    return cluster_api::ProblemAnswer(
         absl::InvalidArgumentError(absl::StrCat("Content-Type is ", internal::Quoted(type),
                                                 "; it must be application/json")),
         415);
@@ -94,7 +94,7 @@ std::optional<http::ServerAnswer> RefuseTypes(const http::ServerRequest& request
       (has_lines && WeightOf(accept, kLines).weight > 0)) {
     return std::nullopt;
   }
-  return lease_api::ProblemAnswer(
+  return cluster_api::ProblemAnswer(
       absl::InvalidArgumentError(
           absl::StrCat("Accept is ", internal::Quoted(accept),
                        has_lines ? "; there are application/json and application/x-ndjson"

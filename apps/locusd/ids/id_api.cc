@@ -21,14 +21,14 @@
 #include "locus/routing/metrics.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease_api/call.h"
+#include "src/cluster_api/call.h"
 
 namespace locus::locusd {
 
+using cluster_api::ProblemAnswer;
 using http::Server;
 using http::ServerAnswer;
 using http::ServerRequest;
-using lease_api::ProblemAnswer;
 
 namespace {
 
@@ -181,8 +181,8 @@ class IdApi::Rep {
       parts->sequences->ForEach([&text](const std::string& name, const SegmentSequence& sequence) {
         text.Add(sequence.Stats(), {{"sequence", name}});
       });
-      if (const RuledNumbers* const ruled = parts->sequences->ruled()) {
-        ruled->ForEach([&text](const std::string& type, const std::string& key,
+      if (const TypedNumbers* const typed = parts->sequences->typed()) {
+        typed->ForEach([&text](const std::string& type, const std::string& key,
                                const NumberGenerator& generator) {
           text.Add(generator.Stats(), {{"type", type}, {"key", key}});
         });
@@ -198,7 +198,7 @@ class IdApi::Rep {
         requests_.load());
     add("locus_id_requests_refused_total", "counter", "Of these, requests that were at fault.",
         refused_.load());
-    add("locus_number_rule_refusals_total", "counter",
+    add("locus_sequence_type_refusals_total", "counter",
         "Requests whose options contradicted the rule of their sequence type.",
         contradictions_.load());
     add("locus_id_requests_failed_total", "counter", "Of these, requests that the service failed.",

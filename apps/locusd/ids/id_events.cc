@@ -48,7 +48,7 @@ std::function<void(const GeneratorEvent&)> OrderEvents(const OnIdServiceEvent& t
   return [tell, failures, starvation](const GeneratorEvent& event) {
     const std::string store = event.store.empty() ? "" : absl::StrCat(" of ", event.store);
     switch (event.kind) {
-      case GeneratorEvent::Kind::kLeased:
+      case GeneratorEvent::Kind::kAllocated:
       case GeneratorEvent::Kind::kFirstUse:
         return;
       case GeneratorEvent::Kind::kStoreFailed:
@@ -96,13 +96,13 @@ std::function<void(const SegmentSequenceEvent&)> SequenceEvents(const OnIdServic
   };
 }
 
-std::function<void(const NumberRuleEvent&)> RuleEvents(const OnIdServiceEvent& tell) {
+std::function<void(const TypeSwitchEvent&)> TypeEvents(const OnIdServiceEvent& tell) {
   if (!tell) return nullptr;
   struct Told {
     Mutex mutex;
     std::map<std::string, uint64_t> versions ABSL_GUARDED_BY(mutex);  // 0: dropped
   };
-  return [tell, told = std::make_shared<Told>()](const NumberRuleEvent& event) {
+  return [tell, told = std::make_shared<Told>()](const TypeSwitchEvent& event) {
     const uint64_t version = event.after ? event.after->version : 0;
     {
       MutexLock lock(told->mutex);

@@ -16,16 +16,16 @@
 #include "locus/uuid.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease_api/members.h"
+#include "src/cluster_api/members.h"
 
 namespace locus::locusd {
 
 namespace json = boost::json;
 
+using cluster_api::Members;
 using http::ServerRequest;
 using internal::ParseDecimal;
 using internal::Quoted;
-using lease_api::Members;
 
 namespace {
 
@@ -91,15 +91,15 @@ struct Orders {
       return absl::UnavailableError("not all order IDs are at hand");
     }
     std::vector<OrderNo> numbers;
-    if (parts.numbers) {
+    if (parts.order_no_codec) {
       numbers.resize(ids.size());
-      LOCUS_RETURN_IF_ERROR(parts.numbers->EncodeBatch(ids, numbers));
+      LOCUS_RETURN_IF_ERROR(parts.order_no_codec->EncodeBatch(ids, numbers));
     }
     ListText text(lines, "orders");
     text.Expect(ids.size(), kLongestOrder);
     for (size_t i = 0; i < ids.size(); ++i) {
       (text.Element() << "{\"order_id\":").Quote(ids[i]);
-      if (parts.numbers) (text << ",\"order_no\":").Quote(numbers[i]);
+      if (parts.order_no_codec) (text << ",\"order_no\":").Quote(numbers[i]);
       if (parts.router) {
         (text << ",\"shard\":").Quote(std::string_view(parts.router->Route(ids[i]).name));
       }
@@ -284,7 +284,7 @@ absl::StatusOr<IdJob> RoutesJob(const ServerRequest& request, const PartsPtr& pa
 // --- order_nos.
 
 absl::StatusOr<IdJob> DecodeJob(const ServerRequest& request, const PartsPtr& parts, bool lines) {
-  if (!parts->numbers) return parts->numbers.Missing("keys of order_nos");
+  if (!parts->order_no_codec) return parts->order_no_codec.Missing("keys of order_nos");
   LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> texts, TextsOf(request, "order_nos"));
   std::vector<OrderNo> numbers;
   for (const std::string& text : texts) {
@@ -293,7 +293,7 @@ absl::StatusOr<IdJob> DecodeJob(const ServerRequest& request, const PartsPtr& pa
   }
   return [parts, lines, numbers](std::optional<Deadline>) -> absl::StatusOr<std::string> {
     std::vector<std::optional<OrderId>> ids(numbers.size());
-    parts->numbers->DecodeBatch(numbers, ids);
+    parts->order_no_codec->DecodeBatch(numbers, ids);
     ListText text(lines, "order_ids");
     for (const std::optional<OrderId>& id : ids) {
       text.Element();

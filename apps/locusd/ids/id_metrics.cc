@@ -24,8 +24,8 @@ absl::Duration AutonomyOf(const IdParts& parts) {
     parts.sequences->ForEach([&autonomy](const std::string&, const SegmentSequence& sequence) {
       autonomy = std::min(autonomy, sequence.Stats().autonomy);
     });
-    if (const RuledNumbers* const ruled = parts.sequences->ruled()) {
-      ruled->ForEach(
+    if (const TypedNumbers* const typed = parts.sequences->typed()) {
+      typed->ForEach(
           [&autonomy](const std::string&, const std::string&, const NumberGenerator& generator) {
             autonomy = std::min(autonomy, generator.Stats().sequence.autonomy);
           });

@@ -24,7 +24,7 @@ SegmentSequence* SequenceSet::Known(const std::string& name, bool& look) {
   MutexLock lock(mutex_);
   const auto at = sequences_.find(name);
   if (at == sequences_.end()) return nullptr;
-  if (ruled_ != nullptr && now - at->second.looked >= kLookEvery) {
+  if (typed_ != nullptr && now - at->second.looked >= kLookEvery) {
     at->second.looked = now;
     look = true;
   }

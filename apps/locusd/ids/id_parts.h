@@ -16,7 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/locusd/ids/ruled_numbers.h"
+#include "apps/locusd/ids/typed_numbers.h"
 #include "locus/leased_snowflake.h"
 #include "locus/order_id_generator.h"
 #include "locus/order_no_codec.h"
@@ -32,15 +32,15 @@ namespace locus::locusd {
 class SequenceSet {
  public:
   // Each name below `most` gets its sequence when it is first asked for; each costs a counter in
-  // the store for good. `names`: the only ones there are; empty: any. `ruled`: nullptr: the store
+  // the store for good. `names`: the only ones there are; empty: any. `typed`: nullptr: the store
   // keeps no rules.
   SequenceSet(std::shared_ptr<Sequencer> counters, size_t most, std::set<std::string> names = {},
-              SegmentSequence::Options options = {}, std::unique_ptr<RuledNumbers> ruled = nullptr)
+              SegmentSequence::Options options = {}, std::unique_ptr<TypedNumbers> typed = nullptr)
       : counters_(std::move(counters)),
         most_(most),
         names_(std::move(names)),
         options_(std::move(options)),
-        ruled_(std::move(ruled)) {}
+        typed_(std::move(typed)) {}
 
   // That of the name, where it was made; nullptr: it was not. `look`: whether it is time to look
   // for a type of that name, which is said to one caller every half minute.
@@ -53,7 +53,7 @@ class SequenceSet {
   void ForEach(const std::function<void(const std::string&, const SegmentSequence&)>& visit) const;
 
   // nullptr: the store keeps no rules.
-  RuledNumbers* ruled() const { return ruled_.get(); }
+  TypedNumbers* typed() const { return typed_.get(); }
 
  private:
   struct Made {
@@ -65,7 +65,7 @@ class SequenceSet {
   const size_t most_;
   const std::set<std::string> names_;
   const SegmentSequence::Options options_;
-  const std::unique_ptr<RuledNumbers> ruled_;
+  const std::unique_ptr<TypedNumbers> typed_;
   mutable internal::Mutex mutex_;
   std::map<std::string, Made> sequences_ ABSL_GUARDED_BY(mutex_);
 };
@@ -115,7 +115,7 @@ struct IdParts {
 
   Buyers buyers = Buyers::kUint64;
   IdPart<OrderIdGenerator> orders;
-  IdPart<const OrderNoCodec> numbers;
+  IdPart<const OrderNoCodec> order_no_codec;
   IdPart<Router> router;
   IdPart<LeasedSnowflake<>> snowflake;
   IdPart<SequenceSet> sequences;

@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTyped(const SequenceSettings
 absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
     const SequenceSettings& settings, size_t most_waiting,
     std::function<void(const SegmentSequenceEvent&)> on_event,
-    std::function<void(const NumberRuleEvent&)> on_rule) {
+    std::function<void(const TypeSwitchEvent&)> on_type) {
   if (settings.create) LOCUS_RETURN_IF_ERROR(OpenStore(settings.place, true).status());
   const absl::Status marked =
       internal::FirstStart(settings.place.uri, UriOptions(settings)).Check();
@@ -146,17 +146,17 @@ absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
   // A store whose table of rules is missing is of an older version, and has none so far.
   if (absl::IsNotFound(typed.status())) typed = nullptr;
   LOCUS_RETURN_IF_ERROR(typed.status());
-  RuledNumbers::Options by_rule;
-  by_rule.most = settings.most;
-  by_rule.names = names;
-  by_rule.most_waiting = most_waiting;
-  by_rule.horizon = settings.horizon;
-  by_rule.on_event = on_event;
-  by_rule.on_rule = std::move(on_rule);
-  by_rule.open_later = [settings] { return OpenTyped(settings); };
-  std::unique_ptr<RuledNumbers> ruled;
+  TypedNumbers::Options by_type;
+  by_type.most = settings.most;
+  by_type.names = names;
+  by_type.most_waiting = most_waiting;
+  by_type.horizon = settings.horizon;
+  by_type.on_event = on_event;
+  by_type.on_type = std::move(on_type);
+  by_type.open_later = [settings] { return OpenTyped(settings); };
+  std::unique_ptr<TypedNumbers> typed_numbers;
   try {
-    ruled = std::make_unique<RuledNumbers>(*std::move(typed), std::move(by_rule));
+    typed_numbers = std::make_unique<TypedNumbers>(*std::move(typed), std::move(by_type));
   } catch (const std::system_error& thrown) {
     return absl::UnavailableError(absl::StrCat("threads of numbers: ", thrown.what()));
   }
@@ -164,7 +164,7 @@ absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
   of_each.horizon = settings.horizon;
   of_each.on_event = std::move(on_event);
   return std::make_shared<SequenceSet>(std::move(counters), settings.most, names,
-                                       std::move(of_each), std::move(ruled));
+                                       std::move(of_each), std::move(typed_numbers));
 }
 
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const SnowflakeSettings& settings) {

@@ -36,7 +36,7 @@ absl::StatusOr<OpenedOrders> OpenOrders(const IdSettings& settings,
 absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
     const SequenceSettings& settings, size_t most_waiting,
     std::function<void(const SegmentSequenceEvent&)> on_event,
-    std::function<void(const NumberRuleEvent&)> on_rule);
+    std::function<void(const TypeSwitchEvent&)> on_type);
 absl::StatusOr<std::shared_ptr<LeasedSnowflake<>>> OpenSnowflake(
     const SnowflakeSettings& settings, std::function<void(const WorkerLeaseEvent&)> on_lease,
     std::function<void(const SnowflakeRollback&)> on_rollback);

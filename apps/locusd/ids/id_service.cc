@@ -106,7 +106,7 @@ class IdService::Rep {
     LOCUS_ASSIGN_OR_RETURN(Keys keys, LoadKeys(settings_));
     auto parts = std::make_shared<IdParts>();
     parts->buyers = settings_.text_buyers ? IdParts::Buyers::kText : IdParts::Buyers::kUint64;
-    parts->numbers = keys.codec;
+    parts->order_no_codec = keys.codec;
     TakeRing(std::move(keys.ring));
     const absl::Status opening = absl::UnavailableError("its place is being asked");
     if (settings_.orders) parts->orders = IdPart<OrderIdGenerator>::NotYet(opening);
@@ -178,7 +178,7 @@ class IdService::Rep {
     if (ring_ && keys.ring) LOCUS_RETURN_IF_ERROR(CheckRing(*ring_, *keys.ring, retired_));
     reloaded.keys = true;
     reloaded.ring = std::move(keys.ring);
-    reloaded.numbers = std::move(keys.codec);
+    reloaded.order_no_codec = std::move(keys.codec);
     const std::shared_ptr<const IdParts> now = parts();
     if (settings.table == settings_.table) return reloaded;
     reloaded.table = true;
@@ -194,8 +194,9 @@ class IdService::Rep {
     MutexLock lock(mutex_);
     auto parts = std::make_shared<IdParts>(*api_->parts());
     if (reloaded.keys) {
-      parts->numbers = reloaded.numbers ? IdPart<const OrderNoCodec>(std::move(reloaded.numbers))
-                                        : IdPart<const OrderNoCodec>();
+      parts->order_no_codec = reloaded.order_no_codec
+                                  ? IdPart<const OrderNoCodec>(std::move(reloaded.order_no_codec))
+                                  : IdPart<const OrderNoCodec>();
       TakeRing(std::move(reloaded.ring));
       settings_.keys = reloaded.settings.keys;
     }
@@ -261,7 +262,7 @@ class IdService::Rep {
   absl::StatusOr<std::shared_ptr<SequenceSet>> Sequences() {
     const SequenceSettings& from = *settings_.sequences;
     return OpenSequences(from, settings_.waiting, SequenceEvents(options_.on_event),
-                         RuleEvents(options_.on_event));
+                         TypeEvents(options_.on_event));
   }
 
   // OK: the table of `successor` may take the place of that in force.

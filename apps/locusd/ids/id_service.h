@@ -66,7 +66,7 @@ class IdService {
     bool keys = false;  // whether the key ring is another one
     bool table = false;
     std::optional<KeyRing> ring;
-    std::shared_ptr<const OrderNoCodec> numbers;
+    std::shared_ptr<const OrderNoCodec> order_no_codec;
     IdPart<Router> router;
     IdSettings settings;
   };

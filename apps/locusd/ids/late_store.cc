@@ -24,11 +24,12 @@ absl::StatusOr<SpaceOptions> LateStore::ReadOptions(const SpaceName& space) {
   return store->ReadOptions(space);
 }
 
-absl::StatusOr<LeaseReply> LateStore::Lease(const SpaceName& space, const SpaceOptions& options,
-                                            std::span<const LeaseRequest> requests,
-                                            absl::Time caller_now) {
+absl::StatusOr<SegmentReply> LateStore::Allocate(const SpaceName& space,
+                                                 const SpaceOptions& options,
+                                                 std::span<const SegmentRequest> requests,
+                                                 absl::Time caller_now) {
   LOCUS_ASSIGN_OR_RETURN(const std::shared_ptr<SegmentStore> store, Opened());
-  return store->Lease(space, options, requests, caller_now);
+  return store->Allocate(space, options, requests, caller_now);
 }
 
 absl::StatusOr<SpaceView> LateStore::Show(const SpaceName& space, absl::Time caller_now) {

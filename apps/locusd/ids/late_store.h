@@ -26,9 +26,9 @@ class LateStore : public SegmentStore {
   absl::Status Create(const SpaceName& space, const SpaceOptions& options,
                       absl::Time caller_now) override;
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override;
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override;
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time caller_now) override;
   absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) override;
   absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override;
   absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,

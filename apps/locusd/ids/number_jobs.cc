@@ -94,7 +94,7 @@ absl::Status Contradiction(absl::string_view message) { return absl::AbortedErro
 // Waits for what is asked of the store of rules. One that does not answer may come back while there
 // is time: then it is asked anew by the next call.
 absl::StatusOr<std::shared_ptr<NumberGenerator>> WaitFor(
-    const RuledNumbers& all, std::shared_ptr<RuledNumbers::Opening>& opening, Deadline deadline) {
+    const TypedNumbers& all, std::shared_ptr<TypedNumbers::Opening>& opening, Deadline deadline) {
   auto opened = all.Wait(opening, deadline);
   if (!absl::IsUnavailable(opened.status())) return opened;
   opening = nullptr;
@@ -103,9 +103,9 @@ absl::StatusOr<std::shared_ptr<NumberGenerator>> WaitFor(
 }
 
 // A generator that may have to be opened first.
-class Ruled {
+class Typed {
  public:
-  Ruled(RuledNumbers& all, std::string type, std::string key, WantedCounting wanted)
+  Typed(TypedNumbers& all, std::string type, std::string key, WantedCounting wanted)
       : all_(all), type_(std::move(type)), key_(std::move(key)), wanted_(std::move(wanted)) {}
 
   const std::string& type() const { return type_; }
@@ -130,18 +130,18 @@ class Ruled {
 
   // A type that was dropped is answered as one that never existed: NOT_FOUND.
   absl::Status Told(const absl::Status& failure) const {
-    if (absl::IsFailedPrecondition(failure) && generator_->Stats().rule_version == 0) {
+    if (absl::IsFailedPrecondition(failure) && generator_->Stats().type_version == 0) {
       return absl::NotFoundError(failure.message());
     }
     return failure;
   }
 
  private:
-  RuledNumbers& all_;
+  TypedNumbers& all_;
   const std::string type_;
   const std::string key_;
   const WantedCounting wanted_;
-  std::shared_ptr<RuledNumbers::Opening> opening_;
+  std::shared_ptr<TypedNumbers::Opening> opening_;
   std::shared_ptr<NumberGenerator> generator_;
 };
 
@@ -152,8 +152,8 @@ struct Counted {
   const size_t count;
   const bool has_key;     // it must be a type's then
   const bool has_wanted;  // likewise
-  std::optional<Ruled> ruled;
-  std::shared_ptr<RuledNumbers::Opening> asking = nullptr;
+  std::optional<Typed> typed;
+  std::shared_ptr<TypedNumbers::Opening> asking = nullptr;
   SegmentSequence* plain = nullptr;
   std::vector<int64_t> numbers = {};
   std::string group = {};
@@ -161,16 +161,16 @@ struct Counted {
   // Finds what the numbers are of.
   absl::Status Settle(std::optional<Deadline> deadline) {
     if (plain != nullptr) return absl::OkStatus();
-    if (ruled) {
+    if (typed) {
       bool look = false;
       SegmentSequence* const known = has_key ? nullptr : held->sequences->Known(name, look);
-      if (look) held->sequences->ruled()->LookFor(name);
+      if (look) held->sequences->typed()->LookFor(name);
       if (!has_key) LOCUS_RETURN_IF_ERROR(IsNoTypesCounter(known != nullptr, deadline));
-      const RuledNumbers& all = *held->sequences->ruled();
+      const TypedNumbers& all = *held->sequences->typed();
       const bool goes_on =
           known != nullptr && all.Find(name, "") == nullptr && !all.IsType(name) && !has_wanted;
       if (goes_on) return Plainly();
-      const absl::Status opened = ruled->Opened(deadline);
+      const absl::Status opened = typed->Opened(deadline);
       // One that was dropped is none that a sequence may have the name of.
       const bool no_type =
           (absl::IsNotFound(opened) && !all.IsType(name)) || absl::IsInvalidArgument(opened);
@@ -188,7 +188,7 @@ struct Counted {
   absl::Status IsNoTypesCounter(bool is_known, std::optional<Deadline> deadline) {
     const std::string type = internal::TypeOfCounter(name);
     if (type.empty()) return absl::OkStatus();
-    RuledNumbers& all = *held->sequences->ruled();
+    TypedNumbers& all = *held->sequences->typed();
     if (is_known && !all.IsType(type)) return absl::OkStatus();
     if (!is_known) {
       if (asking == nullptr) {
@@ -207,7 +207,7 @@ struct Counted {
 
   absl::Status Plainly() {
     LOCUS_ASSIGN_OR_RETURN(plain, held->sequences->Find(name));
-    ruled.reset();
+    typed.reset();
     return absl::OkStatus();
   }
 
@@ -215,10 +215,10 @@ struct Counted {
     if (plain != nullptr) {
       return deadline ? plain->NextBlock(left, *deadline) : plain->TryNextBlock(left);
     }
-    NumberGenerator& from = ruled->generator();
+    NumberGenerator& from = typed->generator();
     absl::StatusOr<NumberBlock> block =
         deadline ? from.NextBlock(left, *deadline) : from.TryNextBlock(left);
-    if (!block.ok()) return ruled->Told(block.status());
+    if (!block.ok()) return typed->Told(block.status());
     // An answer is of one day, month or year: what the one before still gave becomes a gap.
     if (block->group != group) numbers.clear();
     group = block->group;
@@ -241,25 +241,25 @@ struct Counted {
 
 struct Written {
   PartsPtr held;
-  Ruled ruled;
+  Typed typed;
   const bool lines;
   const size_t count;
   const std::vector<std::pair<std::string, std::string>> fields;
   std::vector<std::string> numbers = {};
 
   absl::StatusOr<std::string> Go(std::optional<Deadline> deadline) {
-    LOCUS_RETURN_IF_ERROR(Refusal(ruled.Opened(deadline)));
+    LOCUS_RETURN_IF_ERROR(Refusal(typed.Opened(deadline)));
     if (!deadline && count > kMostAtOnce) {
       return absl::UnavailableError("takes its time");
     }
     std::vector<NamedValue> values;
     values.reserve(fields.size());
     for (const auto& [name, value] : fields) values.push_back({name, value});
-    NumberGenerator& from = ruled.generator();
+    NumberGenerator& from = typed.generator();
     while (numbers.size() < count) {
       absl::StatusOr<std::string> number =
           deadline ? from.NextNamed(*deadline, values) : from.TryNextNamed(values);
-      if (!number.ok()) return ruled.Told(number.status());
+      if (!number.ok()) return typed.Told(number.status());
       numbers.push_back(*std::move(number));
     }
     ListText text(lines, "numbers");
@@ -286,15 +286,15 @@ absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& que
   LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("n", 1, kMost));
   LOCUS_ASSIGN_OR_RETURN(const WantedCounting wanted, ReadWanted(query));
   const std::string* const key = query.Find("key");
-  RuledNumbers* const ruled = parts->sequences->ruled();
+  TypedNumbers* const typed = parts->sequences->typed();
   if (key == nullptr) LOCUS_RETURN_IF_ERROR(parts->sequences->Check(name));
-  if (ruled == nullptr && key != nullptr) return RuledNumbers::HasNoTable(name);
-  if (ruled == nullptr && !wanted.empty()) {
-    return Contradiction(RuledNumbers::HasNoTable(name).message());
+  if (typed == nullptr && key != nullptr) return TypedNumbers::HasNoTable(name);
+  if (typed == nullptr && !wanted.empty()) {
+    return Contradiction(TypedNumbers::HasNoTable(name).message());
   }
   auto counted = std::make_shared<Counted>(
       Counted{parts, name, lines, count, key != nullptr, !wanted.empty(), std::nullopt});
-  if (ruled != nullptr) counted->ruled.emplace(*ruled, name, key == nullptr ? "" : *key, wanted);
+  if (typed != nullptr) counted->typed.emplace(*typed, name, key == nullptr ? "" : *key, wanted);
   return JobOf(std::move(counted));
 }
 
@@ -307,9 +307,9 @@ absl::StatusOr<IdJob> NumberJob(const ServerRequest& request, const Query& query
   LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("count", 1, kMost));
   LOCUS_ASSIGN_OR_RETURN(WantedCounting wanted, ReadWanted(query));
   const std::string* const key = query.Find("key");
-  if (parts->sequences->ruled() == nullptr) return RuledNumbers::HasNoTable(type);
+  if (parts->sequences->typed() == nullptr) return TypedNumbers::HasNoTable(type);
   return JobOf(std::make_shared<Written>(Written{
-      parts, Ruled(*parts->sequences->ruled(), type, key == nullptr ? "" : *key, std::move(wanted)),
+      parts, Typed(*parts->sequences->typed(), type, key == nullptr ? "" : *key, std::move(wanted)),
       lines, count, query.Under(kField)}));
 }
 

@@ -10,7 +10,7 @@
 #include "locus/routing/table_publisher.h"
 #include "locus/space.h"
 #include "locus/worker_lease_store.h"
-#include "src/lease_node/lease_node.h"
+#include "src/cluster_node/cluster_node.h"
 
 namespace locus::locusd {
 
@@ -18,7 +18,7 @@ namespace locus::locusd {
 struct Running {
   bool is_laptop = false;  // without a configuration: on loopback, and nobody is asked for a token
   bool is_id_service = false;
-  bool is_lease_node = false;
+  bool is_cluster_node = false;
   bool is_sequence_node = false;
   // Generators, sequences, router and codec that requests work with now; after a reload others.
   // Never nullptr; without the role, nothing is offered in it.
@@ -30,7 +30,7 @@ struct Running {
   std::function<absl::StatusOr<std::shared_ptr<WorkerLeaseStore>>()> open_leases;
   SpaceName lease_space;
   // The node of the cluster in this process; nullptr: none. It has the leases and the members.
-  lease_node::LeaseNode* node = nullptr;
+  cluster_node::ClusterNode* node = nullptr;
 };
 
 }  // namespace locus::locusd

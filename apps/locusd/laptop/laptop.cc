@@ -145,7 +145,7 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
   LOCUS_RETURN_IF_ERROR(BeginNumbers(directory, uri));
   LOCUS_ASSIGN_OR_RETURN(const KeyRing keys, KeysAt(directory + "/keys"));
   LOCUS_ASSIGN_OR_RETURN(OrderNoCodec numbers, OrderNoCodec::Create(keys));
-  parts.numbers = std::make_shared<const OrderNoCodec>(std::move(numbers));
+  parts.order_no_codec = std::make_shared<const OrderNoCodec>(std::move(numbers));
   SequenceSettings sequences;
   sequences.place.uri = uri;
   sequences.create = true;

@@ -12,9 +12,9 @@
 #include "src/base/loopback.h"
 #include "src/base/mutex.h"
 #include "src/base/text.h"
+#include "src/cluster_api/bodies.h"
 #include "src/http/connection.h"
 #include "src/http/endpoint.h"
-#include "src/lease_api/bodies.h"
 
 namespace locus::locusd {
 
@@ -123,7 +123,7 @@ std::vector<absl::StatusOr<StrictNews>> PeerCalls::Tell(const StrictNews& news,
     if (!answer.ok()) {
       heard.emplace_back(answer.status());
     } else if (answer->status != 200) {
-      heard.emplace_back(lease_api::ParseProblem(answer->status, answer->body));
+      heard.emplace_back(cluster_api::ParseProblem(answer->status, answer->body));
     } else {
       heard.push_back(ParseStrictNews(answer->body));
     }
@@ -152,9 +152,9 @@ absl::StatusOr<PeerCalls::Taken> PeerCalls::Change(const std::string& address, c
   const std::vector<absl::StatusOr<HttpAnswer>> answers = FetchAll(std::move(requests));
   LOCUS_RETURN_IF_ERROR(answers[0].status());
   if (answers[0]->status != 200) {
-    return lease_api::ParseProblem(answers[0]->status, answers[0]->body);
+    return cluster_api::ParseProblem(answers[0]->status, answers[0]->body);
   }
-  lease_api::Members members(answers[0]->body);
+  cluster_api::Members members(answers[0]->body);
   members.AllowOthers();
   Taken taken;
   taken.table_version = TableVersionOf(members);

@@ -17,16 +17,16 @@
 #include "locus/internal/deadline.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease_api/bodies.h"
-#include "src/lease_api/call.h"
+#include "src/cluster_api/bodies.h"
+#include "src/cluster_api/call.h"
 
 namespace locus::locusd {
 
+using cluster_api::JsonAnswer;
+using cluster_api::ProblemAnswer;
 using http::Server;
 using http::ServerAnswer;
 using http::ServerRequest;
-using lease_api::JsonAnswer;
-using lease_api::ProblemAnswer;
 
 namespace {
 

@@ -50,7 +50,7 @@ absl::Status StrictDraw::Wait(StrictSequencer& sequencer,
 
 bool StrictDraw::WaitsForTheStore(const StrictSequencer& sequencer) const {
   for (size_t i = 0; i < uids_.size(); ++i) {
-    if (numbers_[i] == 0 && sequencer.LeaseHasEnded(uids_[i])) return true;
+    if (numbers_[i] == 0 && sequencer.OwnershipHasEnded(uids_[i])) return true;
   }
   return false;
 }

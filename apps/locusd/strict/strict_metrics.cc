@@ -79,7 +79,7 @@ std::string StrictMetrics(const StrictNode& node, const StrictCounts& counts) {
   gauge("locus_strict_ttl_seconds", "How long a lease of a section lasts.",
         absl::ToDoubleSeconds(node.settings().options.ttl));
   const bool has_end = stats.owned > 0 && stats.left < absl::InfiniteDuration();
-  gauge("locus_strict_lease_left_seconds",
+  gauge("locus_strict_ownership_left_seconds",
         "Until the first section stops if the store does not answer; below 0: it has.",
         has_end ? absl::ToDoubleSeconds(stats.left)
                 : absl::ToDoubleSeconds(node.settings().options.ttl));

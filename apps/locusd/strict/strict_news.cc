@@ -10,7 +10,7 @@
 
 namespace locus::locusd {
 
-using lease_api::Members;
+using cluster_api::Members;
 
 namespace {
 

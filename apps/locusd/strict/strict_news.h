@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "src/lease_api/members.h"
+#include "src/cluster_api/members.h"
 
 namespace locus::locusd {
 
@@ -39,7 +39,7 @@ std::string ToJson(const StrictNews& news);
 absl::StatusOr<StrictNews> ParseStrictNews(std::string_view body);
 
 // The member "table_version" of an answer.
-uint64_t TableVersionOf(lease_api::Members& members);
+uint64_t TableVersionOf(cluster_api::Members& members);
 
 }  // namespace locus::locusd
 

@@ -8,7 +8,7 @@
 #include "apps/locusd/strict/section_list.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease_api/members.h"
+#include "src/cluster_api/members.h"
 
 namespace locus::locusd {
 
@@ -30,7 +30,7 @@ absl::StatusOr<json::object> ObjectOf(std::string_view body) {
   json::error_code error;
   json::value value = json::parse({body.data(), body.size()}, error);
   if (!error && value.is_object()) {
-    if (!lease_api::NamesAMemberTwice(body, value)) return std::move(value.get_object());
+    if (!cluster_api::NamesAMemberTwice(body, value)) return std::move(value.get_object());
     return absl::InvalidArgumentError("the body names a member twice");
   }
   return absl::InvalidArgumentError(

@@ -121,7 +121,7 @@ std::string ToJson(const StrictStatus& status) {
       "\",\"looked_ms\":", Milliseconds(status.looked),
       ",\"rests_ms\":", Milliseconds(status.rests),
       ",\"losses\":", status.losses ? absl::StrCat(*status.losses) : "null",
-      ",\"lease_left_ms\":", Milliseconds(status.left),
+      ",\"ownership_left_ms\":", Milliseconds(status.left),
       ",\"nodes\":", NodesJson(nodes, status.self), ",\"handed_over\":[", handed_over,
       "],\"free\":{\"sections\":", free.count(), ",\"ranges\":", free.ToJson(), "}}");
 }

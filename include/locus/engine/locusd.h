@@ -81,7 +81,7 @@ class LocusdWorkerLeaseStore : public WorkerLeaseStore {
 // cluster's.
 //
 // A cluster that is begun anew has no space; creating one is a loss. A cluster whose nodes all got
-// an older state of their data directories notices it by LeaseRequest::seen, or is told by
+// an older state of their data directories notices it by SegmentRequest::seen, or is told by
 // DeclareRestored.
 //
 // INVALID_ARGUMENT also: a lease of more than 4,096 sections. RESOURCE_EXHAUSTED: the cluster has

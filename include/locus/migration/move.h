@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "locus/engine/mariadb.h"
+#include "locus/engine/mysql.h"
 #include "locus/migration/fence.h"
 #include "locus/migration/moved_table.h"
 #include "locus/routing/routing_table.h"
@@ -25,7 +25,7 @@ struct MoveShard {
   uint32_t id = 0;   // in the routing table
   std::string name;  // likewise
   // Where it is, and the account that moves orders: the guards let it pass (FenceOptions::movers).
-  MariadbOptions server;
+  MysqlOptions server;
 };
 
 // One move. Its ranges step together: at any moment they have one share and one step.

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "locus/engine/mariadb.h"
+#include "locus/engine/mysql.h"
 #include "locus/migration/fence.h"
 #include "locus/routing/routing_table.h"
 
@@ -22,8 +22,7 @@ class ShardFence {
  public:
   // Does not connect. The password is kept in memory that core dumps omit, and wiped afterwards.
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: the system gives no such memory.
-  static absl::StatusOr<ShardFence> Create(const MariadbOptions& server,
-                                           const FenceOptions& options);
+  static absl::StatusOr<ShardFence> Create(const MysqlOptions& server, const FenceOptions& options);
 
   // Makes the table and its rows for the shard's vnodes, then the triggers. From then on the
   // guarded tables accept exactly these vnodes. Nothing happens where all of it is there. Safe to

@@ -31,7 +31,7 @@ namespace locus {
 struct EtcdStats;
 struct HttpTableStats;
 struct LocusdStats;
-struct MariadbStats;
+struct MysqlStats;
 struct StrictClientStats;
 struct ZookeeperStats;
 
@@ -73,7 +73,7 @@ class PrometheusText {
   void Add(const FencedStats& stats, const Labels& labels = {});
   void Add(const HttpTableStats& stats, const Labels& labels = {});
   // Of engines: stores, sequencers and lease stores on one server.
-  void Add(const MariadbStats& stats, const Labels& labels = {});
+  void Add(const MysqlStats& stats, const Labels& labels = {});
   void Add(const RedisStats& stats, const Labels& labels = {});
   // Adds the figures of RedisStats as well.
   void Add(const CeilingSequencer::CeilingStats& stats, const Labels& labels = {});

@@ -11,9 +11,8 @@
 
 namespace locus::fakes {
 
-// A memory store whose leases a test can make fail, stall, lose their answers or be rewound. Other
-// calls are passed on.
-// Thread safety: all methods may be called from any thread.
+// A memory store whose allocations a test can make fail, stall, lose their answers or be rewound.
+// Other calls are passed on. Thread safety: all methods may be called from any thread.
 class FaultySegmentStore : public SegmentStore, public Faults {
  public:
   explicit FaultySegmentStore(Clock& clock = Clock::System()) : store_(clock) {}
@@ -30,11 +29,11 @@ class FaultySegmentStore : public SegmentStore, public Faults {
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override {
     return store_.ReadOptions(space);
   }
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override {
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time caller_now) override {
     if (std::optional<absl::Status> status = Before()) return *status;
-    absl::StatusOr<LeaseReply> reply = store_.Lease(space, options, requests, caller_now);
+    absl::StatusOr<SegmentReply> reply = store_.Allocate(space, options, requests, caller_now);
     if (std::optional<absl::Status> status = After()) return *status;
     return reply;
   }

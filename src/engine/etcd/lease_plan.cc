@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "src/base/check.h"
-#include "src/lease/lease_plan.h"
+#include "src/lease/segment_plan.h"
 
 namespace locus::etcd {
 namespace {
@@ -41,32 +41,32 @@ bool RaisedSince(const Life& record, const Memory& memory) {
 
 }  // namespace
 
-std::set<uint32_t> GroupsOf(const SpaceOptions& options, std::span<const LeaseRequest> requests) {
+std::set<uint32_t> GroupsOf(const SpaceOptions& options, std::span<const SegmentRequest> requests) {
   std::set<uint32_t> groups;
-  for (const LeaseRequest& request : requests) {
+  for (const SegmentRequest& request : requests) {
     groups.insert(request.section / SectionsPerGroup(options));
   }
   return groups;
 }
 
-LeasePlan PlanLease(const SpaceImage& image, std::span<const LeaseRequest> requests, absl::Time now,
-                    const std::optional<ClusterIdentity>& lost) {
+AllocationPlan PlanAllocation(const SpaceImage& image, std::span<const SegmentRequest> requests,
+                              absl::Time now, const std::optional<ClusterIdentity>& lost) {
   uint32_t per_group = SectionsPerGroup(image.record.options);
-  lease::State state{image.record, {}, lost.has_value()};
-  for (const LeaseRequest& request : requests) {
+  segment::State state{image.record, {}, lost.has_value()};
+  for (const SegmentRequest& request : requests) {
     const SectionGroup& group = image.groups.at(request.section / per_group);
     state.heads.push_back(group.rows[request.section % per_group].head);
   }
-  lease::Outcome outcome = lease::Plan(state, requests, now);
+  segment::Outcome outcome = segment::Plan(state, requests, now);
 
-  LeasePlan plan;
+  AllocationPlan plan;
   if (outcome.base_raised) {
     SpaceRecord record = image.record;
-    static_cast<lease::Space&>(record) = outcome.space;
+    static_cast<segment::Space&>(record) = outcome.space;
     record.BeginLife(now, lost.value_or(record.identity));
     plan.new_record = std::move(record);
   }
-  for (const lease::Outcome::Head& head : outcome.heads) {
+  for (const segment::Outcome::Head& head : outcome.heads) {
     uint16_t section = requests[head.request].section;
     uint32_t number = section / per_group;
     auto [changed, first] = plan.changed_groups.try_emplace(number, image.groups.at(number));

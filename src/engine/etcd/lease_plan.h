@@ -14,7 +14,7 @@
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/space_record.h"
 
-// What a lease writes, and whether an answer comes from the recorded cluster. Pure functions.
+// What an allocation writes, and whether an answer comes from the recorded cluster. Pure functions.
 
 namespace locus::etcd {
 
@@ -25,8 +25,8 @@ struct SpaceImage {
   std::map<uint32_t, SectionGroup> groups;
 };
 
-struct LeasePlan {
-  LeaseReply reply;
+struct AllocationPlan {
+  SegmentReply reply;
   std::optional<SpaceRecord> new_record;            // base is raised
   std::map<uint32_t, SectionGroup> changed_groups;  // as they are to be
 
@@ -35,10 +35,10 @@ struct LeasePlan {
 
 // `image` has all groups of `requests`. `lost`: the cluster's identity, if a loss was noticed that
 // the record does not know of.
-LeasePlan PlanLease(const SpaceImage& image, std::span<const LeaseRequest> requests, absl::Time now,
-                    const std::optional<ClusterIdentity>& lost);
+AllocationPlan PlanAllocation(const SpaceImage& image, std::span<const SegmentRequest> requests,
+                              absl::Time now, const std::optional<ClusterIdentity>& lost);
 
-std::set<uint32_t> GroupsOf(const SpaceOptions& options, std::span<const LeaseRequest> requests);
+std::set<uint32_t> GroupsOf(const SpaceOptions& options, std::span<const SegmentRequest> requests);
 
 // What a process remembers of a space from answer to answer.
 struct Memory {

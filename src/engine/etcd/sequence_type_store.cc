@@ -16,7 +16,7 @@ using internal::Quoted;
 namespace {
 
 // Rules that one request reads: together far below the size that an answer may have.
-constexpr size_t kRulesAtOnce = 1000;
+constexpr size_t kTypesAtOnce = 1000;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ class EtcdSequenceTypeStore::Rep {
     for (bool more = true; more;) {
       LOCUS_ASSIGN_OR_RETURN(
           TxnAnswer answer,
-          connection_->Commit(Txn().GetRange(first, end, kRulesAtOnce), deadline));
+          connection_->Commit(Txn().GetRange(first, end, kTypesAtOnce), deadline));
       if (answer.ranges.empty()) break;
       const size_t before = all.size();
       for (const KeyValue& pair : answer.ranges[0]) {
@@ -53,7 +53,7 @@ class EtcdSequenceTypeStore::Rep {
         first = pair.key + '\0';
       }
       // A server that lies could go on for ever.
-      more = answer.ranges[0].size() == kRulesAtOnce && all.size() > before;
+      more = answer.ranges[0].size() == kTypesAtOnce && all.size() > before;
     }
     return all;
   }

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus::etcd {
 
@@ -77,7 +77,7 @@ class Members {
 }  // namespace
 
 void SpaceRecord::NoteLoss(absl::Time now, const ClusterIdentity& found) {
-  lease::NoteLoss(*this, now);
+  segment::NoteLoss(*this, now);
   BeginLife(now, found);
 }
 
@@ -136,21 +136,21 @@ absl::StatusOr<SpaceRecord> SpaceRecord::Parse(std::string_view text) {
       absl::FromUnixNanos(static_cast<int64_t>(members.Number("floor_epoch_ns")));
   record.options.floor_rate = members.Number("floor_rate");
   record.options.max_lead = members.Number("max_lead");
-  record.base = members.Number("base", lease_rules::kEndOfSequences);
+  record.base = members.Number("base", segment_rules::kEndOfSequences);
   record.losses = members.Number("losses");
   record.raised_at = absl::FromUnixNanos(static_cast<int64_t>(members.Number("raised_at_ns")));
   record.identity.cluster_id = members.Number("cluster", std::numeric_limits<uint64_t>::max());
   record.identity.surplus = members.SignedNumber("surplus");
   record.life = std::string(members.Text("life"));
   // Writing it again must give the text that was read, since transactions compare texts.
-  bool exact = members.good() && lease_rules::CheckOptions(record.options).ok() &&
+  bool exact = members.good() && segment_rules::CheckOptions(record.options).ok() &&
                record.life.size() == 32 && record.Text() == text;
   if (!exact) return CannotBe(text);
   return record;
 }
 
 uint32_t SectionsPerGroup(const SpaceOptions& options) {
-  return std::max<uint32_t>(1, lease_rules::SectionsOf(options) / kMostGroups);
+  return std::max<uint32_t>(1, segment_rules::SectionsOf(options) / kMostGroups);
 }
 
 void SectionGroup::Renew() {
@@ -185,7 +185,7 @@ absl::StatusOr<SectionGroup> SectionGroup::Parse(std::string_view text, uint32_t
   for (size_t i = 0; i < count; ++i) {
     const char* row = &text[kMarkBytes + i * kRowBytes];
     uint64_t head = LoadBigEndian64(row), ns = LoadBigEndian64(row + 8);
-    if (head > lease_rules::kEndOfSequences || head % lease_rules::kUnit != 0 || ns > kMostNs) {
+    if (head > segment_rules::kEndOfSequences || head % segment_rules::kUnit != 0 || ns > kMostNs) {
       return absl::DataLossError(
           absl::StrCat("holds head ", head, " and time ", ns, " of a section, which cannot be"));
     }

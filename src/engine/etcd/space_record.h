@@ -11,15 +11,15 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "src/engine/etcd/words.h"
-#include "src/lease/lease_plan.h"
+#include "src/lease/segment_plan.h"
 
 // The values of a space in etcd, and their text. A space S has, under PREFIX/:
 //
 //   space/S         its SpaceRecord, JSON
 //   heads/S/GG      the SectionRows of a group of neighbouring sections, GG two hex digits
 //
-// A space has at most 32 groups, so that a lease of all its sections fits into one transaction of
-// 128 operations and 1.5 MB.
+// A space has at most 32 groups, so that an allocation of all its sections fits into one
+// transaction of 128 operations and 1.5 MB.
 
 namespace locus::etcd {
 
@@ -49,7 +49,7 @@ void ReadLife(Words& words, Life& life);
 // 32 random hex digits.
 std::string RandomMark();
 
-struct SpaceRecord : lease::Space, Life {
+struct SpaceRecord : segment::Space, Life {
   // Raises base for a loss that was noticed at `now` in the cluster `found`.
   void NoteLoss(absl::Time now, const ClusterIdentity& found);
 
@@ -59,7 +59,7 @@ struct SpaceRecord : lease::Space, Life {
 };
 
 struct SectionRow {
-  uint64_t head = 0;  // 0: never leased
+  uint64_t head = 0;  // 0: never allocated
   absl::Time granted_at = absl::UnixEpoch();
 };
 
@@ -75,7 +75,7 @@ struct SectionGroup {
 
   void Renew();  // a mark for the next write
   std::string Text() const;
-  // An empty text gives `count` rows that never leased. DATA_LOSS: there are not `count` valid
+  // An empty text gives `count` rows that never allocated. DATA_LOSS: there are not `count` valid
   // rows.
   static absl::StatusOr<SectionGroup> Parse(std::string_view text, uint32_t count);
 };

@@ -9,8 +9,8 @@
 #include "src/base/fork_guard.h"
 #include "src/base/text.h"
 #include "src/engine/etcd/vet.h"
-#include "src/lease/lease_plan.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_plan.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus::etcd {
 
@@ -49,7 +49,7 @@ absl::Status SpaceStore::At(const SpaceName& name, const absl::Status& status) c
 
 absl::Status SpaceStore::Busy() const {
   return absl::UnavailableError(connection_->place() +
-                                ": other processes leased the same sections each time");
+                                ": other processes allocated the same sections each time");
 }
 
 absl::Status SpaceStore::TakeRecord(const SpaceName& name, const std::vector<KeyValue>& found,
@@ -85,7 +85,7 @@ absl::StatusOr<TxnAnswer> SpaceStore::Read(const SpaceName& name, Space& space,
   }
   LOCUS_RETURN_IF_ERROR(TakeRecord(name, answer.ranges[0], space));
   const SpaceOptions& options = space.image.record.options;
-  uint32_t groups = lease_rules::SectionsOf(options) / SectionsPerGroup(options);
+  uint32_t groups = segment_rules::SectionsOf(options) / SectionsPerGroup(options);
   space.image.groups.clear();
   for (uint32_t group = 0; group < groups; ++group) {
     std::string key = GroupKey(name, group);
@@ -141,13 +141,13 @@ absl::StatusOr<absl::Time> SpaceStore::TimeFor(const SpaceOptions& options, absl
                                                TimePoint deadline) {
   LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
   absl::Time time = now.Nearest(caller_now);
-  absl::Status checked = lease_rules::CheckClock(options, caller_now, time);
+  absl::Status checked = segment_rules::CheckClock(options, caller_now, time);
   if (checked.ok()) return time;
   return absl::Status(checked.code(), absl::StrCat(connection_->place(), ": ", checked.message()));
 }
 
 Txn SpaceStore::TxnFor(const SpaceName& name, const SpaceImage& image,
-                       const std::set<uint32_t>& groups, const LeasePlan& plan) const {
+                       const std::set<uint32_t>& groups, const AllocationPlan& plan) const {
   Txn txn;
   txn.IfValue(RecordKey(name), image.record_text).Get(RecordKey(name));
   if (plan.new_record) txn.Put(RecordKey(name), plan.new_record->Text());
@@ -166,11 +166,12 @@ Txn SpaceStore::TxnFor(const SpaceName& name, const SpaceImage& image,
   return txn;
 }
 
-absl::StatusOr<LeaseReply> SpaceStore::Lease(const SpaceName& name, const SpaceOptions& options,
-                                             std::span<const LeaseRequest> requests,
-                                             absl::Time caller_now) {
+absl::StatusOr<SegmentReply> SpaceStore::Allocate(const SpaceName& name,
+                                                  const SpaceOptions& options,
+                                                  std::span<const SegmentRequest> requests,
+                                                  absl::Time caller_now) {
   LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
-  LeaseCall call{name, options, requests, caller_now, connection_->Deadline()};
+  AllocateCall call{name, options, requests, caller_now, connection_->Deadline()};
   TurnHold turn(turn_, call.deadline);
   if (!turn.held()) return Busy();
   Space& space = spaces_[name.str()];
@@ -182,13 +183,13 @@ absl::StatusOr<LeaseReply> SpaceStore::Lease(const SpaceName& name, const SpaceO
       LOCUS_RETURN_IF_ERROR(ReadAndVet(name, space, lost, call.deadline));
       call.image_is_fresh = true;
     }
-    LOCUS_ASSIGN_OR_RETURN(std::optional<LeasePlan> plan, PlanFor(call, space, lost));
+    LOCUS_ASSIGN_OR_RETURN(std::optional<AllocationPlan> plan, PlanFor(call, space, lost));
     if (!plan) continue;
     if (!plan->writes()) return std::move(plan->reply);
     LOCUS_ASSIGN_OR_RETURN(Written written, Write(call, *plan, space));
     if (written == Written::kSound) return std::move(plan->reply);
     bool others_were_first = written == Written::kConflict;
-    // The first conflict is the price of leasing from memory; the image is fresh now.
+    // The first conflict is the price of allocating from memory; the image is fresh now.
     if (others_were_first && !std::exchange(first_conflict, false) &&
         !SleepBeforeRetry(backoff, call.deadline)) {
       return Busy();
@@ -197,14 +198,14 @@ absl::StatusOr<LeaseReply> SpaceStore::Lease(const SpaceName& name, const SpaceO
   }
 }
 
-absl::StatusOr<std::optional<LeasePlan>> SpaceStore::PlanFor(
-    const LeaseCall& call, Space& space, const std::optional<ClusterIdentity>& lost) {
+absl::StatusOr<std::optional<AllocationPlan>> SpaceStore::PlanFor(
+    const AllocateCall& call, Space& space, const std::optional<ClusterIdentity>& lost) {
   absl::Status admitted =
-      lease::Admit(call.name, space.image.record.options, call.options, call.requests);
-  std::optional<LeasePlan> plan;
+      segment::Admit(call.name, space.image.record.options, call.options, call.requests);
+  std::optional<AllocationPlan> plan;
   if (admitted.ok()) {
     LOCUS_ASSIGN_OR_RETURN(absl::Time now, TimeFor(call.options, call.caller_now, call.deadline));
-    plan = PlanLease(space.image, call.requests, now, lost);
+    plan = PlanAllocation(space.image, call.requests, now, lost);
     if (plan->writes()) return plan;
   }
   // A refusal, unlike a write, is not compared with the state in etcd, so it needs a fresh read.
@@ -216,7 +217,7 @@ absl::StatusOr<std::optional<LeasePlan>> SpaceStore::PlanFor(
   return plan;
 }
 
-absl::StatusOr<SpaceStore::Written> SpaceStore::Write(LeaseCall& call, LeasePlan& plan,
+absl::StatusOr<SpaceStore::Written> SpaceStore::Write(AllocateCall& call, AllocationPlan& plan,
                                                       Space& space) {
   SpaceImage& image = space.image;
   std::set<uint32_t> groups = GroupsOf(call.options, call.requests);
@@ -237,7 +238,7 @@ absl::StatusOr<SpaceStore::Written> SpaceStore::Write(LeaseCall& call, LeasePlan
     space.memory.lost = false;
   }
   for (auto& [number, group] : plan.changed_groups) image.groups[number] = std::move(group);
-  // A lease from a restored cluster may repeat earlier ones, so none of it is handed out.
+  // An allocation from a restored cluster may repeat earlier ones, so none of it is handed out.
   LOCUS_ASSIGN_OR_RETURN(Soundness soundness, Vet(*connection_, space.image.record, answer,
                                                   space.memory, call.deadline));
   return soundness == Soundness::kSound ? Written::kSound : Written::kToLostCluster;
@@ -246,7 +247,7 @@ absl::StatusOr<SpaceStore::Written> SpaceStore::Write(LeaseCall& call, LeasePlan
 absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& options,
                                 absl::Time caller_now) {
   LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckOptions(options));
   TimePoint deadline = connection_->Deadline();
   TurnHold turn(turn_, deadline);
   if (!turn.held()) return Busy();
@@ -260,7 +261,7 @@ absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& optio
     absl::Status found =
         TakeRecord(name, there.ranges.empty() ? std::vector<KeyValue>() : there.ranges[0], space);
     if (found.ok()) {
-      return lease_rules::CheckSameOptions(name, space.image.record.options, options);
+      return segment_rules::CheckSameOptions(name, space.image.record.options, options);
     }
     if (!absl::IsNotFound(found)) return found;
     LOCUS_ASSIGN_OR_RETURN(absl::Time now, TimeFor(options, caller_now, deadline));
@@ -298,7 +299,7 @@ absl::StatusOr<SpaceView> SpaceStore::Show(const SpaceName& name, absl::Time cal
                           absl::ZeroDuration(), row.granted_at});
     }
   }
-  return lease::View(space.image.record, now.Nearest(caller_now), std::move(sections));
+  return segment::View(space.image.record, now.Nearest(caller_now), std::move(sections));
 }
 
 template <typename Change>
@@ -336,7 +337,7 @@ absl::StatusOr<BaseRaise> SpaceStore::Raise(const SpaceName& name, uint64_t to, 
                                             absl::Time caller_now) {
   BaseRaise raise;
   auto change = [&](SpaceRecord& record, absl::Time now, const ClusterIdentity&) -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(raise, lease::Raise(record, to, reach, now));
+    LOCUS_ASSIGN_OR_RETURN(raise, segment::Raise(record, to, reach, now));
     return absl::OkStatus();
   };
   LOCUS_RETURN_IF_ERROR(Rewrite(name, caller_now, change));

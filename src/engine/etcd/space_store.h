@@ -27,9 +27,9 @@ class SpaceStore final : public EtcdSegmentStore {
   absl::Status Create(const SpaceName& name, const SpaceOptions& options,
                       absl::Time caller_now) override;
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& name) override;
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& name, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override;
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& name, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time caller_now) override;
   absl::StatusOr<SpaceView> Show(const SpaceName& name, absl::Time caller_now) override;
   absl::Status DeclareRestored(const SpaceName& name, absl::Time caller_now) override;
   absl::StatusOr<BaseRaise> Raise(const SpaceName& name, uint64_t to, RaiseReach reach,
@@ -44,10 +44,10 @@ class SpaceStore final : public EtcdSegmentStore {
   };
 
   // One call of Lease, over all its attempts.
-  struct LeaseCall {
+  struct AllocateCall {
     const SpaceName& name;
     const SpaceOptions& options;
-    std::span<const LeaseRequest> requests;
+    std::span<const SegmentRequest> requests;
     absl::Time caller_now;
     TimePoint deadline;
     bool image_is_fresh = false;  // the space was read since the call began
@@ -72,7 +72,7 @@ class SpaceStore final : public EtcdSegmentStore {
   absl::Status TakeRecord(const SpaceName& name, const std::vector<KeyValue>& found, Space& space);
   absl::Status TakeGroup(const SpaceName& name, uint32_t group, const std::string& text,
                          Space& space);
-  // Takes over what the transaction of a lease read because others had written first.
+  // Takes over what the transaction of an allocation read because others had written first.
   absl::Status TakeConflict(const SpaceName& name, const TxnAnswer& answer,
                             const std::set<uint32_t>& groups, Space& space);
 
@@ -81,14 +81,14 @@ class SpaceStore final : public EtcdSegmentStore {
                           TimePoint deadline);
   absl::StatusOr<absl::Time> TimeFor(const SpaceOptions& options, absl::Time caller_now,
                                      TimePoint deadline);
-  // The transaction of the lease. nullopt: the image must be read first.
-  absl::StatusOr<std::optional<LeasePlan>> PlanFor(const LeaseCall& call, Space& space,
-                                                   const std::optional<ClusterIdentity>& lost);
+  // The transaction of the allocation. nullopt: the image must be read first.
+  absl::StatusOr<std::optional<AllocationPlan>> PlanFor(const AllocateCall& call, Space& space,
+                                                        const std::optional<ClusterIdentity>& lost);
   // Writes the plan in one transaction, unless another process has written its input since it was
   // read.
-  absl::StatusOr<Written> Write(LeaseCall& call, LeasePlan& plan, Space& space);
+  absl::StatusOr<Written> Write(AllocateCall& call, AllocationPlan& plan, Space& space);
   Txn TxnFor(const SpaceName& name, const SpaceImage& image, const std::set<uint32_t>& groups,
-             const LeasePlan& plan) const;
+             const AllocationPlan& plan) const;
   // Replaces the record by the result of `change`.
   template <typename Change>
   absl::Status Rewrite(const SpaceName& name, absl::Time caller_now, const Change& change);

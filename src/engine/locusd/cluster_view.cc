@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd_cluster.h"
-#include "src/lease_api/wrong_clock.h"
+#include "src/cluster_api/wrong_clock.h"
 
 namespace locus {
 bool LocusdMember::IsSilent() const { return !silent_for || *silent_for >= LocusdCluster::kSilent; }
@@ -119,7 +119,7 @@ absl::Status LocusdClusterView::Health() const {
                        "it, and add a node with an empty data directory in its place"));
     }
     for (const Row& row : rows) {
-      const std::string clock = row.node.ok() ? lease_api::WrongClock(row.node->clock_off) : "";
+      const std::string clock = row.node.ok() ? cluster_api::WrongClock(row.node->clock_off) : "";
       if (clock.empty()) continue;
       return absl::UnavailableError(
           absl::StrCat("node ", row.node->id, " at ", row.endpoint, ": ", clock));

@@ -8,15 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/cluster_api/members.h"
 #include "src/http/endpoint.h"
-#include "src/lease_api/members.h"
 
 namespace locus::locusd {
 namespace {
 
+using cluster_api::Members;
 using internal::Printable;
 using internal::Quoted;
-using lease_api::Members;
 
 constexpr size_t kMostMembers = 64;
 constexpr size_t kMostText = 256;

@@ -13,7 +13,7 @@
 #include "src/base/loopback.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
-#include "src/lease_api/bodies.h"
+#include "src/cluster_api/bodies.h"
 
 namespace locus {
 namespace locusd {
@@ -49,7 +49,7 @@ absl::Status From(const Endpoint& endpoint, const absl::Status& status) {
 absl::Status Outcome(const Request& request, const HttpAnswer& answer) {
   if (answer.status == request.good) return absl::OkStatus();
   if (answer.status < 200 || answer.status > 299) {
-    return lease_api::ParseProblem(answer.status, answer.body);
+    return cluster_api::ParseProblem(answer.status, answer.body);
   }
   return absl::UnavailableError(absl::StrCat("HTTP ", answer.status, " where locusd answers ",
                                              request.good, ": something else listens there"));

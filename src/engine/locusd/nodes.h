@@ -29,7 +29,7 @@ struct Request {
   // The HTTP status of success: 204 has no body.
   unsigned good = 204;
   // It has an ID, by which the cluster knows a repetition. A session's is that of all requests of
-  // this handle, and a serial (src/lease_machine/sessions.h).
+  // this handle, and a serial (src/cluster_machine/sessions.h).
   enum class Id { kNone, kOwn, kSession };
   Id once = Id::kNone;
   // A longer answer is an error.

@@ -4,9 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd.h"
 #include "src/base/check.h"
+#include "src/cluster_api/store_bodies.h"
 #include "src/engine/locusd/nodes.h"
-#include "src/lease/lease_rules.h"
-#include "src/lease_api/store_bodies.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus {
 namespace {
@@ -32,13 +32,13 @@ class Segments final : public LocusdSegmentStore {
     return view.options;
   }
 
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override {
-    segment_machine::Lease lease{options, {requests.begin(), requests.end()}, caller_now};
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time caller_now) override {
+    segment_machine::Allocation allocation{options, {requests.begin(), requests.end()}, caller_now};
     LOCUS_ASSIGN_OR_RETURN(const std::string body,
-                           Send("POST", PathOf(space) + ":lease", std::move(lease), 200));
-    LOCUS_ASSIGN_OR_RETURN(LeaseReply reply, Said(lease_api::ParseLeaseReply(body)));
+                           Send("POST", PathOf(space) + ":allocate", std::move(allocation), 200));
+    LOCUS_ASSIGN_OR_RETURN(SegmentReply reply, Said(cluster_api::ParseSegmentReply(body)));
     LOCUS_RETURN_IF_ERROR(CheckGrants(reply, requests));
     return reply;
   }
@@ -58,7 +58,7 @@ class Segments final : public LocusdSegmentStore {
     LOCUS_ASSIGN_OR_RETURN(
         const std::string body,
         Send("POST", PathOf(space) + ":raise", segment_machine::Raise{to, reach, caller_now}, 200));
-    return Said(lease_api::ParseBaseRaise(body));
+    return Said(cluster_api::ParseBaseRaise(body));
   }
 
   LocusdStats Stats() const override { return nodes_->Stats(); }
@@ -70,7 +70,7 @@ class Segments final : public LocusdSegmentStore {
                                    const SegmentCall& call, unsigned good) {
     LOCUS_RETURN_IF_ERROR(segment_machine::Check(call));
     constexpr size_t kMostAnswer = size_t{2} << 20;  // of kMostRequests grants
-    return nodes_->Call({method, std::move(path), lease_api::BodyOf(call), good,
+    return nodes_->Call({method, std::move(path), cluster_api::BodyOf(call), good,
                          Request::Id::kSession, kMostAnswer});
   }
 
@@ -78,7 +78,7 @@ class Segments final : public LocusdSegmentStore {
     LOCUS_ASSIGN_OR_RETURN(
         const std::string body,
         nodes_->Call({"GET", PathOf(space), "", 200, Request::Id::kNone, kMostSegmentView}));
-    return Said(lease_api::ParseSpaceView(body));
+    return Said(cluster_api::ParseSpaceView(body));
   }
 
   template <typename Parsed>
@@ -87,20 +87,21 @@ class Segments final : public LocusdSegmentStore {
     return absl::DataLossError(absl::StrCat("locusd: ", parsed.status().message()));
   }
 
-  // What a liar may say must not become order IDs that were not leased.
-  static absl::Status CheckGrants(const LeaseReply& reply, std::span<const LeaseRequest> requests) {
+  // What a liar may say must not become order IDs that were not allocated.
+  static absl::Status CheckGrants(const SegmentReply& reply,
+                                  std::span<const SegmentRequest> requests) {
     if (reply.grants.size() != requests.size()) {
       return absl::DataLossError(absl::StrCat("locusd answered ", reply.grants.size(),
-                                              " grants to a lease of ", requests.size(),
+                                              " grants to an allocation of ", requests.size(),
                                               " sections"));
     }
     for (size_t i = 0; i < requests.size(); ++i) {
       const Segment& segment = reply.grants[i].segment;
-      const uint64_t units = segment.length / lease_rules::kUnit;
+      const uint64_t units = segment.length / segment_rules::kUnit;
       if (segment.length == 0) continue;
-      if (segment.first % lease_rules::kUnit != 0 || segment.length % lease_rules::kUnit != 0 ||
+      if (segment.first % segment_rules::kUnit != 0 || segment.length % segment_rules::kUnit != 0 ||
           (units & (units - 1)) != 0 || segment.length > requests[i].length ||
-          segment.first < requests[i].seen || segment.end() > lease_rules::kEndOfSequences) {
+          segment.first < requests[i].seen || segment.end() > segment_rules::kEndOfSequences) {
         return absl::DataLossError(absl::StrCat("locusd granted sequences ", segment.first, " to ",
                                                 segment.end(), " of section ", requests[i].section,
                                                 ", where ", requests[i].length, " from at least ",

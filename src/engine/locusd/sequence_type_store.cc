@@ -4,15 +4,15 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd.h"
 #include "src/base/check.h"
+#include "src/cluster_api/store_bodies.h"
 #include "src/engine/locusd/nodes.h"
-#include "src/lease_api/store_bodies.h"
 
 namespace locus {
 namespace {
 
 using locusd::Nodes;
 using locusd::Request;
-using rule_machine::Rule;
+using type_machine::Rule;
 
 class Types final : public LocusdSequenceTypeStore {
  public:
@@ -22,23 +22,23 @@ class Types final : public LocusdSequenceTypeStore {
 
  private:
   absl::StatusOr<std::optional<Stored>> Load(const std::string& name) override {
-    LOCUS_ASSIGN_OR_RETURN(auto rules, Read("/v1/rules?name=" + name));
+    LOCUS_ASSIGN_OR_RETURN(auto rules, Read("/v1/types?name=" + name));
     const auto found = rules.find(name);
     if (found == rules.end()) return std::nullopt;
     return std::move(found->second);
   }
 
-  absl::StatusOr<std::map<std::string, Stored>> LoadAll() override { return Read("/v1/rules"); }
+  absl::StatusOr<std::map<std::string, Stored>> LoadAll() override { return Read("/v1/types"); }
 
   absl::StatusOr<bool> Swap(const std::string& name, uint64_t expected,
                             const std::optional<Stored>& next) override {
-    rule_machine::Call call{name, expected, std::nullopt};
+    type_machine::Call call{name, expected, std::nullopt};
     if (next) call.next = Rule{next->version, next->text};
-    LOCUS_RETURN_IF_ERROR(rule_machine::Check(call));
+    LOCUS_RETURN_IF_ERROR(type_machine::Check(call));
     LOCUS_ASSIGN_OR_RETURN(
         const std::string body,
-        nodes_->Call({"POST", "/v1/rules", lease_api::BodyOf(call), 200, Request::Id::kSession}));
-    LOCUS_ASSIGN_OR_RETURN(const auto reply, Said(lease_api::ParseRuleReply(body)));
+        nodes_->Call({"POST", "/v1/types", cluster_api::BodyOf(call), 200, Request::Id::kSession}));
+    LOCUS_ASSIGN_OR_RETURN(const auto reply, Said(cluster_api::ParseTypeReply(body)));
     return reply.done;
   }
 
@@ -46,7 +46,7 @@ class Types final : public LocusdSequenceTypeStore {
     constexpr size_t kMostAnswer = size_t{16} << 20;  // of all rules
     LOCUS_ASSIGN_OR_RETURN(const std::string body, nodes_->Call({"GET", std::move(path), "", 200,
                                                                  Request::Id::kNone, kMostAnswer}));
-    LOCUS_ASSIGN_OR_RETURN(auto rules, Said(lease_api::ParseRules(body)));
+    LOCUS_ASSIGN_OR_RETURN(auto rules, Said(cluster_api::ParseTypes(body)));
     std::map<std::string, Stored> stored;
     for (auto& [name, rule] : rules) stored[name] = {rule.version, std::move(rule.text)};
     return stored;

@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd.h"
 #include "src/base/check.h"
+#include "src/cluster_api/store_bodies.h"
 #include "src/engine/locusd/nodes.h"
-#include "src/lease_api/store_bodies.h"
 #include "src/sequence/sequencer_rules.h"
 
 namespace locus {
@@ -67,9 +67,9 @@ class Counters final : public LocusdSequencer {
   absl::StatusOr<Reply> Ask(const CounterCall& call) {
     const bool once = call.kind != CounterCall::Kind::kLoad;
     LOCUS_ASSIGN_OR_RETURN(const std::string body,
-                           nodes_->Call({"POST", "/v1/counters", lease_api::BodyOf(call), 200,
+                           nodes_->Call({"POST", "/v1/counters", cluster_api::BodyOf(call), 200,
                                          once ? Request::Id::kSession : Request::Id::kNone}));
-    absl::StatusOr<Reply> reply = lease_api::ParseCounterReply(body);
+    absl::StatusOr<Reply> reply = cluster_api::ParseCounterReply(body);
     if (reply.ok()) return reply;
     return absl::DataLossError(absl::StrCat("locusd: ", reply.status().message()));
   }

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd.h"
 #include "src/base/check.h"
+#include "src/cluster_api/strict_bodies.h"
 #include "src/engine/locusd/nodes.h"
-#include "src/lease_api/strict_bodies.h"
 #include "src/strict/strict_rules.h"
 
 namespace locus {
@@ -44,7 +44,7 @@ class StrictSets final : public LocusdStrictStore {
     LOCUS_ASSIGN_OR_RETURN(
         const std::string body,
         Send("POST", PathOf(set) + ":take", strict_machine::Take{options, request}, 200));
-    LOCUS_ASSIGN_OR_RETURN(auto reply, Said(lease_api::ParseStrictGrants(body)));
+    LOCUS_ASSIGN_OR_RETURN(auto reply, Said(cluster_api::ParseStrictGrants(body)));
     LOCUS_RETURN_IF_ERROR(CheckGrants(options, request, reply));
     return reply;
   }
@@ -71,7 +71,7 @@ class StrictSets final : public LocusdStrictStore {
     constexpr size_t kMostView = size_t{32} << 20;  // of all sections that a cluster has
     LOCUS_ASSIGN_OR_RETURN(const std::string body, nodes_->Call({"GET", PathOf(set), "", 200,
                                                                  Request::Id::kNone, kMostView}));
-    return Said(lease_api::ParseStrictView(body));
+    return Said(cluster_api::ParseStrictView(body));
   }
 
   LocusdStats Stats() const override { return nodes_->Stats(); }
@@ -84,7 +84,7 @@ class StrictSets final : public LocusdStrictStore {
     LOCUS_RETURN_IF_ERROR(strict_machine::Check(call));
     constexpr size_t kMostAnswer = size_t{4}
                                    << 20;  // of kMostSectionsAtOnce, each of another owner
-    return nodes_->Call({method, std::move(path), lease_api::BodyOf(call), good,
+    return nodes_->Call({method, std::move(path), cluster_api::BodyOf(call), good,
                          Request::Id::kSession, kMostAnswer});
   }
 
@@ -132,7 +132,7 @@ class StrictSets final : public LocusdStrictStore {
   template <typename Asked>
   static absl::StatusOr<StrictReply<StrictExtended>> Extended(const std::string& body,
                                                               const Asked& asked) {
-    LOCUS_ASSIGN_OR_RETURN(auto reply, Said(lease_api::ParseStrictExtended(body)));
+    LOCUS_ASSIGN_OR_RETURN(auto reply, Said(cluster_api::ParseStrictExtended(body)));
     LOCUS_RETURN_IF_ERROR(CheckSections(reply.items, asked));
     for (size_t i = 0; i < reply.items.size(); ++i) {
       const StrictExtended& item = reply.items[i];

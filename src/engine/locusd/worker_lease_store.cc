@@ -6,14 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd.h"
 #include "src/base/check.h"
+#include "src/cluster_api/bodies.h"
 #include "src/engine/locusd/nodes.h"
-#include "src/lease_api/bodies.h"
 #include "src/worker/worker_rules.h"
 
 namespace locus {
 namespace {
 
-using lease_api::ViewPage;
+using cluster_api::ViewPage;
 using locusd::Nodes;
 
 // Of leases in one answer, with each character of their holders escaped.
@@ -34,7 +34,7 @@ class WorkerStore final : public LocusdWorkerLeaseStore {
     }
     return nodes_
         ->Call({"PUT", "/v1/spaces/" + space.str(),
-                lease_api::BodyOf({worker::RestOf(past), caller_now}), 204,
+                cluster_api::BodyOf({worker::RestOf(past), caller_now}), 204,
                 locusd::Request::Id::kOwn})
         .status();
   }
@@ -45,7 +45,7 @@ class WorkerStore final : public LocusdWorkerLeaseStore {
     LOCUS_ASSIGN_OR_RETURN(
         std::string body,
         nodes_->Call({"POST", "/v1/leases",
-                      lease_api::BodyOf(lease_api::OfSpace<WorkerAcquire>{space, request}), 201,
+                      cluster_api::BodyOf(cluster_api::OfSpace<WorkerAcquire>{space, request}), 201,
                       locusd::Request::Id::kOwn}));
     LOCUS_ASSIGN_OR_RETURN(WorkerGrant grant, GrantIn(body));
     if (grant.worker >= request.range.first && grant.worker <= request.range.last) return grant;
@@ -58,7 +58,8 @@ class WorkerStore final : public LocusdWorkerLeaseStore {
     LOCUS_ASSIGN_OR_RETURN(
         std::string body,
         nodes_->Call({"PUT", absl::StrCat("/v1/leases/", request.worker),
-                      lease_api::BodyOf(lease_api::OfSpace<WorkerRenew>{space, request}), 200}));
+                      cluster_api::BodyOf(cluster_api::OfSpace<WorkerRenew>{space, request}),
+                      200}));
     LOCUS_ASSIGN_OR_RETURN(WorkerGrant grant, GrantIn(body));
     if (grant.worker == request.worker && grant.token == request.token &&
         grant.ceiling >= request.ceiling) {
@@ -73,7 +74,7 @@ class WorkerStore final : public LocusdWorkerLeaseStore {
     LOCUS_RETURN_IF_ERROR(worker::Check(request));
     return nodes_
         ->Call({"DELETE", absl::StrCat("/v1/leases/", request.worker),
-                lease_api::BodyOf(lease_api::OfSpace<WorkerRelease>{space, request}), 204,
+                cluster_api::BodyOf(cluster_api::OfSpace<WorkerRelease>{space, request}), 204,
                 locusd::Request::Id::kOwn})
         .status();
   }
@@ -105,7 +106,7 @@ class WorkerStore final : public LocusdWorkerLeaseStore {
         std::string body,
         nodes_->Call({"GET", absl::StrCat("/v1/leases?space=", space.str(), "&from=", from), "",
                       200, locusd::Request::Id::kNone, kMostPage}));
-    absl::StatusOr<ViewPage> page = lease_api::ParsePage(body);
+    absl::StatusOr<ViewPage> page = cluster_api::ParsePage(body);
     if (!page.ok()) {
       return absl::DataLossError(absl::StrCat("locusd: ", page.status().message()));
     }
@@ -126,7 +127,7 @@ class WorkerStore final : public LocusdWorkerLeaseStore {
   }
 
   static absl::StatusOr<WorkerGrant> GrantIn(std::string_view body) {
-    absl::StatusOr<WorkerGrant> grant = lease_api::ParseGrant(body);
+    absl::StatusOr<WorkerGrant> grant = cluster_api::ParseGrant(body);
     if (grant.ok()) return grant;
     return absl::DataLossError(absl::StrCat("locusd: ", grant.status().message()));
   }

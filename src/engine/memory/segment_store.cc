@@ -5,8 +5,8 @@
 #include "locus/engine/memory.h"
 #include "src/base/check.h"
 #include "src/base/mutex.h"
-#include "src/lease/lease_plan.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_plan.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus {
 
@@ -20,7 +20,7 @@ struct Section {
   absl::Time granted_at;
 };
 
-struct Space : lease::Space {
+struct Space : segment::Space {
   uint64_t identity = 0;  // of the store, as this space saw it last
   std::map<uint16_t, Section> sections;
 };
@@ -64,18 +64,18 @@ MemorySegmentStore::~MemorySegmentStore() = default;
 
 absl::Status MemorySegmentStore::Create(const SpaceName& space, const SpaceOptions& options,
                                         absl::Time caller_now) {
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckOptions(options));
   MutexLock lock(rep_->mutex);
   auto it = rep_->state.spaces.find(space);
   if (it != rep_->state.spaces.end()) {
-    return lease_rules::CheckSameOptions(space, it->second.options, options);
+    return segment_rules::CheckSameOptions(space, it->second.options, options);
   }
   absl::Time now = rep_->clock.Now();
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, caller_now, now));
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(options, caller_now, now));
   Space& created = rep_->state.spaces[space];
   created.options = options;
   created.identity = rep_->identity;
-  lease::NoteLoss(created, now);
+  segment::NoteLoss(created, now);
   return absl::OkStatus();
 }
 
@@ -85,25 +85,25 @@ absl::StatusOr<SpaceOptions> MemorySegmentStore::ReadOptions(const SpaceName& sp
   return found->options;
 }
 
-absl::StatusOr<LeaseReply> MemorySegmentStore::Lease(const SpaceName& space,
-                                                     const SpaceOptions& options,
-                                                     std::span<const LeaseRequest> requests,
-                                                     absl::Time caller_now) {
+absl::StatusOr<SegmentReply> MemorySegmentStore::Allocate(const SpaceName& space,
+                                                          const SpaceOptions& options,
+                                                          std::span<const SegmentRequest> requests,
+                                                          absl::Time caller_now) {
   MutexLock lock(rep_->mutex);
   LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
-  LOCUS_RETURN_IF_ERROR(lease::Admit(space, found->options, options, requests));
+  LOCUS_RETURN_IF_ERROR(segment::Admit(space, found->options, options, requests));
   absl::Time now = rep_->clock.Now();
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, caller_now, now));
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(options, caller_now, now));
 
-  lease::State state{*found, {}, found->identity != rep_->identity};
-  for (const LeaseRequest& request : requests) {
+  segment::State state{*found, {}, found->identity != rep_->identity};
+  for (const SegmentRequest& request : requests) {
     auto it = found->sections.find(request.section);
     state.heads.push_back(it == found->sections.end() ? 0 : it->second.head);
   }
-  lease::Outcome outcome = lease::Plan(state, requests, now);
-  static_cast<lease::Space&>(*found) = outcome.space;
+  segment::Outcome outcome = segment::Plan(state, requests, now);
+  static_cast<segment::Space&>(*found) = outcome.space;
   found->identity = rep_->identity;
-  for (const lease::Outcome::Head& head : outcome.heads) {
+  for (const segment::Outcome::Head& head : outcome.heads) {
     found->sections[requests[head.request].section] = {head.after, now};
   }
   return std::move(outcome.reply);
@@ -116,15 +116,15 @@ absl::StatusOr<SpaceView> MemorySegmentStore::Show(const SpaceName& space, absl:
   for (const auto& [number, section] : found->sections) {
     sections.push_back({number, section.head, absl::ZeroDuration(), section.granted_at});
   }
-  return lease::View(*found, rep_->clock.Now(), std::move(sections));
+  return segment::View(*found, rep_->clock.Now(), std::move(sections));
 }
 
 absl::Status MemorySegmentStore::DeclareRestored(const SpaceName& space, absl::Time caller_now) {
   MutexLock lock(rep_->mutex);
   LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
   absl::Time now = rep_->clock.Now();
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(found->options, caller_now, now));
-  lease::NoteLoss(*found, now);
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(found->options, caller_now, now));
+  segment::NoteLoss(*found, now);
   return absl::OkStatus();
 }
 
@@ -133,8 +133,8 @@ absl::StatusOr<BaseRaise> MemorySegmentStore::Raise(const SpaceName& space, uint
   MutexLock lock(rep_->mutex);
   LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
   absl::Time now = rep_->clock.Now();
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(found->options, caller_now, now));
-  return lease::Raise(*found, to, reach, now);
+  LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(found->options, caller_now, now));
+  return segment::Raise(*found, to, reach, now);
 }
 
 std::shared_ptr<const MemorySegmentStore::Backup> MemorySegmentStore::TakeBackup() const {

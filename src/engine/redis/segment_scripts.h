@@ -23,7 +23,7 @@ struct SegmentScripts {
   Script show;
   // now, caller_now, options, (section, length, seen)... -> ok, base, lost?, (head before, first,
   // length)... | options, options | clock
-  Script lease;
+  Script allocation;
   // now, caller_now, 1: a loss is declared, 0: base is raised to, sequence -> ok, base before, base
   // | clock
   Script raise;

@@ -12,8 +12,8 @@
 #include "src/engine/redis/client.h"
 #include "src/engine/redis/number_script.h"
 #include "src/engine/redis/segment_scripts.h"
-#include "src/lease/lease_plan.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_plan.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus {
 
@@ -58,13 +58,13 @@ std::optional<SpaceOptions> ParseOptions(std::string_view text) {
   options.floor_epoch = absl::FromUnixMicros(static_cast<int64_t>(numbers[1]));
   options.floor_rate = numbers[2];
   options.max_lead = numbers[3];
-  if (!lease_rules::CheckOptions(options).ok()) return std::nullopt;
+  if (!segment_rules::CheckOptions(options).ok()) return std::nullopt;
   return options;
 }
 
 // A sequence or the length of a segment, at most 2^56.
 std::optional<uint64_t> SequenceAt(const Reply& reply, size_t i) {
-  return ParseDecimal(TextAt(reply, i), lease_rules::kEndOfSequences);
+  return ParseDecimal(TextAt(reply, i), segment_rules::kEndOfSequences);
 }
 
 // 1970 to 2255: within it no arithmetic of the rules overflows.
@@ -77,7 +77,7 @@ std::optional<absl::Time> TimeAt(const Reply& reply, size_t i) {
 
 // Whether a space can have these options in Redis.
 bool CanHave(const SpaceOptions& options) {
-  return lease_rules::CheckOptions(options).ok() &&
+  return segment_rules::CheckOptions(options).ok() &&
          absl::FromUnixMicros(absl::ToUnixMicros(options.floor_epoch)) == options.floor_epoch;
 }
 
@@ -89,7 +89,7 @@ class Store final : public RedisSegmentStore {
 
   absl::Status Create(const SpaceName& space, const SpaceOptions& options,
                       absl::Time caller_now) override {
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
+    LOCUS_RETURN_IF_ERROR(segment_rules::CheckOptions(options));
     if (!CanHave(options)) {
       return absl::InvalidArgumentError("floor_epoch must be whole microseconds in redis");
     }
@@ -100,7 +100,7 @@ class Store final : public RedisSegmentStore {
     if (WordOf(reply) != "exists") return Unusable(space, reply);
     std::optional<SpaceOptions> stored = ParseOptions(TextAt(reply, 1));
     if (!stored) return Unusable(space, reply);
-    return lease_rules::CheckSameOptions(space, *stored, options);
+    return segment_rules::CheckSameOptions(space, *stored, options);
   }
 
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override {
@@ -108,18 +108,18 @@ class Store final : public RedisSegmentStore {
     return view.options;
   }
 
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override {
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& space, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time caller_now) override {
     // Options that no space can have differ from those of this one.
     if (!CanHave(options)) {
       LOCUS_ASSIGN_OR_RETURN(SpaceOptions stored, ReadOptions(space));
-      return lease::Admit(space, stored, options, requests);
+      return segment::Admit(space, stored, options, requests);
     }
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckRequests(options, requests));
+    LOCUS_RETURN_IF_ERROR(segment_rules::CheckRequests(options, requests));
     std::vector<std::string> words = {Now(), Micros(caller_now), TextOf(options)};
     words.reserve(3 + 3 * requests.size());
-    for (const LeaseRequest& request : requests) {
+    for (const SegmentRequest& request : requests) {
       words.push_back(absl::StrCat(request.section));
       words.push_back(absl::StrCat(request.length));
       words.push_back(absl::StrCat(request.seen));
@@ -127,14 +127,14 @@ class Store final : public RedisSegmentStore {
     std::vector<std::string_view> args(words.begin(), words.end());
     std::string key = KeyFor(space);
     redis::ScriptCall call{key, args};
-    auto replies = client_->RunEach(SegmentScripts::Get().lease, {&call, 1});
+    auto replies = client_->RunEach(SegmentScripts::Get().allocation, {&call, 1});
     LOCUS_RETURN_IF_ERROR(replies[0].status());
     const Reply& reply = *replies[0];
     if (WordOf(reply) == "ok") return Granted(space, options, requests, reply);
     if (WordOf(reply) == "clock") return BadClock(space, options, caller_now, reply);
     if (WordOf(reply) == "options") {
       std::optional<SpaceOptions> stored = ParseOptions(TextAt(reply, 1));
-      if (stored && *stored != options) return lease::Admit(space, *stored, options, requests);
+      if (stored && *stored != options) return segment::Admit(space, *stored, options, requests);
     }
     return Unusable(space, reply);
   }
@@ -152,7 +152,7 @@ class Store final : public RedisSegmentStore {
     for (size_t i = 4; i + 2 < reply.elements.size(); i += 2) {
       auto number = ParseDecimal(TextAt(reply, i), 65535);
       std::vector<uint64_t> held = Numbers(TextAt(reply, i + 1), 2);
-      if (!number || held.size() != 2 || held[0] > lease_rules::kEndOfSequences ||
+      if (!number || held.size() != 2 || held[0] > segment_rules::kEndOfSequences ||
           held[1] > kMostMicros) {
         return Unusable(space, reply);
       }
@@ -161,8 +161,8 @@ class Store final : public RedisSegmentStore {
     }
     std::sort(sections.begin(), sections.end(),
               [](const auto& a, const auto& b) { return a.section < b.section; });
-    return lease::View({*options, *base, static_cast<uint64_t>(*losses)}, *now,
-                       std::move(sections));
+    return segment::View({*options, *base, static_cast<uint64_t>(*losses)}, *now,
+                         std::move(sections));
   }
 
   absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override {
@@ -174,8 +174,8 @@ class Store final : public RedisSegmentStore {
     // Whether the raise is sane does not depend on what happens meanwhile: floor and base only
     // rise.
     LOCUS_ASSIGN_OR_RETURN(SpaceView view, Show(space, caller_now));
-    lease::Space checked{view.options, view.base, view.losses};
-    LOCUS_RETURN_IF_ERROR(lease::Raise(checked, to, reach, view.now).status());
+    segment::Space checked{view.options, view.base, view.losses};
+    LOCUS_RETURN_IF_ERROR(segment::Raise(checked, to, reach, view.now).status());
     return ChangeBase(space, /*declares_loss=*/false, to, caller_now);
   }
 
@@ -205,14 +205,15 @@ class Store final : public RedisSegmentStore {
   }
 
   // The script has decided; the rules must have decided the same, or nothing of it is used.
-  absl::StatusOr<LeaseReply> Granted(const SpaceName& space, const SpaceOptions& options,
-                                     std::span<const LeaseRequest> requests, const Reply& reply) {
+  absl::StatusOr<SegmentReply> Granted(const SpaceName& space, const SpaceOptions& options,
+                                       std::span<const SegmentRequest> requests,
+                                       const Reply& reply) {
     if (reply.elements.size() != 4 + 3 * requests.size()) return Unusable(space, reply);
     std::optional<uint64_t> base = SequenceAt(reply, 1);
     std::optional<absl::Time> granted_at = TimeAt(reply, reply.elements.size() - 1);
     if (!base || !granted_at) return Unusable(space, reply);
     // As the script left it: a loss that it noticed has raised base already.
-    lease::State after{{options, *base, 0}, {}, false};
+    segment::State after{{options, *base, 0}, {}, false};
     std::vector<Segment> segments;
     for (size_t i = 0; i < requests.size(); ++i) {
       std::optional<uint64_t> head = SequenceAt(reply, 3 + 3 * i),
@@ -222,7 +223,7 @@ class Store final : public RedisSegmentStore {
       after.heads.push_back(*head);
       segments.push_back({*first, *length});
     }
-    lease::Outcome outcome = lease::Plan(after, requests, *granted_at);
+    segment::Outcome outcome = segment::Plan(after, requests, *granted_at);
     for (size_t i = 0; i < requests.size(); ++i) {
       const Segment& segment = segments[i];
       const Segment& planned = outcome.reply.grants[i].segment;
@@ -243,7 +244,7 @@ class Store final : public RedisSegmentStore {
                         const Reply& reply) const {
     std::optional<absl::Time> store_now = TimeAt(reply, 1);
     if (!store_now) return Unusable(space, reply);
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, caller_now, *store_now));
+    LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(options, caller_now, *store_now));
     return absl::FailedPreconditionError(
         "this process's clock is 60s from that of redis: correct the clock");
   }

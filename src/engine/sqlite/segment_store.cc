@@ -8,8 +8,8 @@
 #include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
 #include "src/engine/sqlite/store_file.h"
-#include "src/lease/lease_plan.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_plan.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus {
 
@@ -23,8 +23,8 @@ using sqlite::Sidecar;
 using sqlite::Space;
 using sqlite::StoreRow;
 
-// What counts as the store's clock if the caller's is behind the newest lease.
-enum class ClockTrust { kNewestLease, kOperatorsWord };
+// What counts as the store's clock if the caller's is behind the newest allocation.
+enum class ClockTrust { kNewestAllocation, kOperatorsWord };
 
 class VnodeSegmentStore final : public SqliteSegmentStore {
  public:
@@ -41,11 +41,11 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
   }
 
   absl::Status Create(const SpaceName& name, const SpaceOptions& options, absl::Time now) override {
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
+    LOCUS_RETURN_IF_ERROR(segment_rules::CheckOptions(options));
     return Write(now, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Space> found, file_->tables().Find(name));
       if (found) {
-        LOCUS_RETURN_IF_ERROR(lease_rules::CheckSameOptions(name, found->options, options));
+        LOCUS_RETURN_IF_ERROR(segment_rules::CheckSameOptions(name, found->options, options));
         return *found;
       }
       LOCUS_RETURN_IF_ERROR(CheckClock(options, now));
@@ -67,22 +67,22 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
     return space.options;
   }
 
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& name, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time now) override {
-    LeaseReply reply;
-    auto lease = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& name, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time now) override {
+    SegmentReply reply;
+    auto allocation = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
       LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
-      LOCUS_RETURN_IF_ERROR(lease::Admit(name, space.options, options, requests));
+      LOCUS_RETURN_IF_ERROR(segment::Admit(name, space.options, options, requests));
       LOCUS_RETURN_IF_ERROR(CheckClock(options, now));
-      LOCUS_ASSIGN_OR_RETURN(lease::State state, StateOf(space, requests));
-      lease::Outcome outcome = lease::Plan(state, requests, now);
+      LOCUS_ASSIGN_OR_RETURN(segment::State state, StateOf(space, requests));
+      segment::Outcome outcome = segment::Plan(state, requests, now);
       LOCUS_RETURN_IF_ERROR(StoreOutcome(outcome, requests, space));
       reply = std::move(outcome.reply);
       reply.loss_noticed |= loss_noticed_;
       return space;
     };
-    LOCUS_RETURN_IF_ERROR(Write(now, lease));
+    LOCUS_RETURN_IF_ERROR(Write(now, allocation));
     return reply;
   }
 
@@ -96,13 +96,13 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
     return view;
   }
 
-  // Takes the operator's word that the clock is right now: if the newest lease is ahead of it, base
-  // is raised above all that the wrong clock could reach.
+  // Takes the operator's word that the clock is right now: if the newest allocation is ahead of it,
+  // base is raised above all that the wrong clock could reach.
   absl::Status DeclareRestored(const SpaceName& name, absl::Time now) override {
     auto declare = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
       LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
-      LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(space.options, now, now));
-      lease::NoteLoss(space, std::max(now, newest_grant_));
+      LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(space.options, now, now));
+      segment::NoteLoss(space, std::max(now, newest_grant_));
       newest_grant_ = now;
       LOCUS_RETURN_IF_ERROR(file_->tables().Update(space));
       return space;
@@ -116,7 +116,7 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
     auto raise_base = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
       LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
       LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
-      LOCUS_ASSIGN_OR_RETURN(raise, lease::Raise(space, to, reach, now));
+      LOCUS_ASSIGN_OR_RETURN(raise, segment::Raise(space, to, reach, now));
       LOCUS_RETURN_IF_ERROR(file_->tables().Update(space));
       return space;
     };
@@ -131,7 +131,7 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
   // sidecar, then in the file. `body` returns the space that it worked on, as it is now.
   template <typename Body>
   absl::Status Write(absl::Time now, const Body& body,
-                     ClockTrust trust = ClockTrust::kNewestLease) {
+                     ClockTrust trust = ClockTrust::kNewestAllocation) {
     LOCUS_RETURN_IF_ERROR(CheckFork());
     MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(file_->Usable());
@@ -172,20 +172,20 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
     return absl::OkStatus();
   }
 
-  // SQLite has no clock of its own, so the newest lease stands in for one. A clock that is ahead
-  // looks like time that has passed, so only one that is behind is refused.
+  // SQLite has no clock of its own, so the newest allocation stands in for one. A clock that is
+  // ahead looks like time that has passed, so only one that is behind is refused.
   absl::Status CheckClock(const SpaceOptions& options, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, now, now));
-    if (now >= newest_grant_ - lease_rules::kMaxClockDifference) return absl::OkStatus();
+    LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(options, now, now));
+    if (now >= newest_grant_ - segment_rules::kMaxClockDifference) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         "this process's clock, ", absl::FormatTime(now, absl::UTCTimeZone()),
-        ", is more than 60s behind the newest lease of store ", path_, ", granted at ",
+        ", is more than 60s behind the newest allocation of store ", path_, ", granted at ",
         absl::FormatTime(newest_grant_, absl::UTCTimeZone()),
         ": correct the clock; if it was ahead at that time, run `locus store restored`"));
   }
 
-  // The sidecar names all spaces, and is rewritten by each lease.
+  // The sidecar names all spaces, and is rewritten by each allocation.
   absl::Status CheckRoomFor(const SpaceName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     bool known = beside_.spaces.count(name.str()) > 0;
     if (known || beside_.spaces.size() < sqlite::kMostSpaces) return absl::OkStatus();
@@ -195,8 +195,8 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
                      name.str(), " in another file"));
   }
 
-  // Raises base above all leases of this file, and of the one that the sidecar remembers. That one
-  // may have had a faster floor or a longer lead.
+  // Raises base above all allocations of this file, and of the one that the sidecar remembers. That
+  // one may have had a faster floor or a longer lead.
   void NoteLoss(Space& space, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     now = std::max(now, newest_grant_);
     uint64_t at_least = 0;
@@ -205,18 +205,18 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
       const Sidecar::Space& remembered = beside->second;
       space.base = std::max(space.base, remembered.base);
       if (remembered.options) {
-        at_least = lease_rules::BaseAfterLoss(*remembered.options, remembered.base, now, 0);
+        at_least = segment_rules::BaseAfterLoss(*remembered.options, remembered.base, now, 0);
       }
     }
-    lease::NoteLoss(space, now, at_least);
+    segment::NoteLoss(space, now, at_least);
   }
 
-  // Any space may have lost leases. Its sums may be wrong too, so they are computed again.
+  // Any space may have lost allocations. Its sums may be wrong too, so they are computed again.
   absl::Status RaiseAllBases(absl::Time now, ClockTrust trust)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, file_->tables().AllSpaces());
     for (Space& space : spaces) {
-      if (trust == ClockTrust::kNewestLease) {
+      if (trust == ClockTrust::kNewestAllocation) {
         LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
       }
       NoteLoss(space, now);
@@ -239,21 +239,23 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
     return absl::NotFoundError(absl::StrCat("store ", path_, " has no space ", name.str()));
   }
 
-  absl::StatusOr<lease::State> StateOf(const Space& space, std::span<const LeaseRequest> requests)
+  absl::StatusOr<segment::State> StateOf(const Space& space,
+                                         std::span<const SegmentRequest> requests)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    lease::State state{space, {}, false};  // a changed identity raised all bases before
-    for (const LeaseRequest& request : requests) {
+    segment::State state{space, {}, false};  // a changed identity raised all bases before
+    for (const SegmentRequest& request : requests) {
       LOCUS_ASSIGN_OR_RETURN(uint64_t head, file_->tables().HeadOf(space, request.section));
       state.heads.push_back(head);
     }
     return state;
   }
 
-  absl::Status StoreOutcome(const lease::Outcome& outcome, std::span<const LeaseRequest> requests,
-                            Space& space) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    static_cast<lease::Space&>(space) = outcome.space;
+  absl::Status StoreOutcome(const segment::Outcome& outcome,
+                            std::span<const SegmentRequest> requests, Space& space)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    static_cast<segment::Space&>(space) = outcome.space;
     newest_grant_ = std::max(newest_grant_, outcome.reply.granted_at);
-    for (const lease::Outcome::Head& head : outcome.heads) {
+    for (const segment::Outcome::Head& head : outcome.heads) {
       LOCUS_RETURN_IF_ERROR(file_->tables().StoreHead(space, requests[head.request].section,
                                                       head.after, outcome.reply.granted_at));
       space.head_sum_high += (head.after >> 32) - (head.before >> 32);
@@ -266,7 +268,7 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
     LOCUS_ASSIGN_OR_RETURN(auto sections, file_->tables().Sections(space));
-    return lease::View(space, now, std::move(sections));
+    return segment::View(space, now, std::move(sections));
   }
 
   const std::string path_;

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -94,12 +94,12 @@ bool ParseSpace(std::string_view line, uint64_t version, Sidecar& sidecar) {
   if (!name) return false;
   Sidecar::Space space;
   if (version == 1) {
-    std::optional<uint64_t> base = ParseDecimal(line, lease_rules::kEndOfSequences);
+    std::optional<uint64_t> base = ParseDecimal(line, segment_rules::kEndOfSequences);
     if (!base) return false;
     space.base = *base;
   } else {
     std::array<uint64_t, 5> numbers;
-    if (!TakeNumbers(line, numbers) || numbers[0] > lease_rules::kEndOfSequences ||
+    if (!TakeNumbers(line, numbers) || numbers[0] > segment_rules::kEndOfSequences ||
         numbers[1] > UINT32_MAX) {
       return false;
     }
@@ -107,7 +107,7 @@ bool ParseSpace(std::string_view line, uint64_t version, Sidecar& sidecar) {
     space.options =
         SpaceOptions{static_cast<uint32_t>(numbers[1]),
                      absl::FromUnixNanos(static_cast<int64_t>(numbers[2])), numbers[3], numbers[4]};
-    if (!lease_rules::CheckOptions(*space.options).ok()) return false;
+    if (!segment_rules::CheckOptions(*space.options).ok()) return false;
   }
   return sidecar.spaces.emplace(*name, space).second;
 }

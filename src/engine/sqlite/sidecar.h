@@ -35,7 +35,7 @@ struct Identity {
 //   sum <XXH64 of the lines before, 16 hex digits>
 //
 // `base` is the highest that the space ever had. With it, a file that is put back twice, or of
-// which processes see different logs, is raised above what was leased in the meantime, too. With
+// which processes see different logs, is raised above what was allocated in the meantime, too. With
 // the options, so is a space that is created again with a slower floor.
 //
 // Version 1 had `base <name> <base>` instead of the `space` lines. It is read, and written again as
@@ -53,7 +53,8 @@ struct Sidecar {
 constexpr size_t kMostSpaces = 4096;
 
 // A database has one sidecar for each thing that can be lost by itself: "" for the segments,
-// "-workers" for the worker leases. The path of the one of `what`, for the database at `real_path`.
+// "-workers" for the worker allocations. The path of the one of `what`, for the database at
+// `real_path`.
 std::string SidecarPath(const std::string& real_path, std::string_view what = "");
 // The file that is locked while that sidecar is read or written.
 std::string SidecarLockPath(const std::string& real_path, std::string_view what = "");

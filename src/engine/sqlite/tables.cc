@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus::sqlite {
 namespace {
@@ -68,7 +68,8 @@ absl::StatusOr<Space> Tables::FromRow(Query& row, int first_column) const {
   space.losses = number(5);
   space.head_sum_high = number(6);
   space.head_sum_low = number(7);
-  if (lease_rules::CheckOptions(space.options).ok() && space.base <= lease_rules::kEndOfSequences) {
+  if (segment_rules::CheckOptions(space.options).ok() &&
+      space.base <= segment_rules::kEndOfSequences) {
     return space;
   }
   return absl::DataLossError(absl::StrCat(
@@ -136,7 +137,7 @@ absl::StatusOr<uint64_t> Tables::HeadOf(const Space& space, uint16_t section) {
       connection_.Prepare("SELECT head FROM locus_section WHERE space = ? AND section = ?"));
   LOCUS_ASSIGN_OR_RETURN(bool row, query->Bind(space.name).Bind(int64_t{section}).Step());
   auto head = row ? static_cast<uint64_t>(query->Int(0)) : 0;
-  if (head <= lease_rules::kEndOfSequences) return head;
+  if (head <= segment_rules::kEndOfSequences) return head;
   return absl::DataLossError(absl::StrCat("store ", connection_.path(), " holds head ",
                                           query->Int(0), " of section ", section,
                                           ", which cannot be"));

@@ -13,12 +13,12 @@
 #include "locus/segment_store.h"
 #include "src/engine/sqlite/connection.h"
 #include "src/engine/sqlite/sidecar.h"
-#include "src/lease/lease_plan.h"
+#include "src/lease/segment_plan.h"
 
 namespace locus::sqlite {
 
 // A row of locus_space.
-struct Space : lease::Space {
+struct Space : segment::Space {
   std::string name;
   uint64_t head_sum_high = 0;
   uint64_t head_sum_low = 0;
@@ -48,7 +48,7 @@ class Tables {
   // base, losses and sums.
   absl::Status Update(const Space& space);
 
-  // 0 where the section never leased.
+  // 0 where the section never allocated.
   absl::StatusOr<uint64_t> HeadOf(const Space& space, uint16_t section);
   absl::Status StoreHead(const Space& space, uint16_t section, uint64_t head, absl::Time now);
   // In order; without their leads.

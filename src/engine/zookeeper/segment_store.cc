@@ -15,8 +15,8 @@
 #include "src/engine/zookeeper/session.h"
 #include "src/engine/zookeeper/space_text.h"
 #include "src/engine/zookeeper/tree.h"
-#include "src/lease/lease_plan.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_plan.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus {
 
@@ -44,17 +44,17 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   absl::Status Create(const SpaceName& name, const SpaceOptions& options,
                       absl::Time caller_now) override {
     LOCUS_RETURN_IF_ERROR(session_->RefuseFork());
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
+    LOCUS_RETURN_IF_ERROR(segment_rules::CheckOptions(options));
     const TimePoint deadline = session_->Deadline();
     LOCUS_RETURN_IF_ERROR(zookeeper::MakePath(*session_, Path(name, "/heads"), deadline));
     LOCUS_RETURN_IF_ERROR(session_->Make(Path(name, "/clock"), deadline));
     internal::Backoff backoff(kConflictPauses);
     while (true) {
       LOCUS_ASSIGN_OR_RETURN(Space space, ReadSpace(name, deadline));
-      if (space.exists) return lease_rules::CheckSameOptions(name, space.space.options, options);
+      if (space.exists) return segment_rules::CheckSameOptions(name, space.space.options, options);
       LOCUS_RETURN_IF_ERROR(CheckClock(options, caller_now, space.now));
       space.space.options = options;
-      lease::NoteLoss(space.space, space.now);
+      segment::NoteLoss(space.space, space.now);
       LOCUS_ASSIGN_OR_RETURN(bool written, Commit(space, {WriteSpace(name, space)}, deadline));
       if (written) {
         Remember(name, space);
@@ -70,28 +70,28 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     return space.space.options;
   }
 
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& name, const SpaceOptions& options,
-                                   std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override {
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& name, const SpaceOptions& options,
+                                        std::span<const SegmentRequest> requests,
+                                        absl::Time caller_now) override {
     LOCUS_RETURN_IF_ERROR(session_->RefuseFork());
     const TimePoint deadline = session_->Deadline();
     internal::Backoff backoff(kConflictPauses);
     while (true) {
       LOCUS_ASSIGN_OR_RETURN(Space space, ReadExisting(name, deadline));
-      LOCUS_RETURN_IF_ERROR(lease::Admit(name, space.space.options, options, requests));
+      LOCUS_RETURN_IF_ERROR(segment::Admit(name, space.space.options, options, requests));
       LOCUS_RETURN_IF_ERROR(CheckClock(options, caller_now, space.now));
       LOCUS_ASSIGN_OR_RETURN(Groups groups,
                              ReadGroups(name, options, GroupsOf(options, requests), deadline));
-      lease::State state{space.space, {}, /*identity_changed=*/space.zxid < space.seen_before};
-      for (const LeaseRequest& request : requests) {
+      segment::State state{space.space, {}, /*identity_changed=*/space.zxid < space.seen_before};
+      for (const SegmentRequest& request : requests) {
         state.heads.push_back(RowOf(groups, options, request.section).head);
       }
-      lease::Outcome outcome = lease::Plan(state, requests, space.now);
+      segment::Outcome outcome = segment::Plan(state, requests, space.now);
       if (outcome.base_raised) space.space = outcome.space;
       std::vector<Change> changes = {outcome.base_raised ? WriteSpace(name, space)
                                                          : CheckSpace(name, space)};
       std::set<uint32_t> changed;
-      for (const lease::Outcome::Head& head : outcome.heads) {
+      for (const segment::Outcome::Head& head : outcome.heads) {
         const uint16_t section = requests[head.request].section;
         RowOf(groups, options, section) = {head.after, outcome.reply.granted_at};
         changed.insert(section / zookeeper::SectionsPerGroup(options));
@@ -116,7 +116,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     const SpaceOptions& options = space.space.options;
     const uint32_t per_group = zookeeper::SectionsPerGroup(options);
     std::set<uint32_t> all;
-    for (uint32_t i = 0; i < lease_rules::SectionsOf(options) / per_group; ++i) all.insert(i);
+    for (uint32_t i = 0; i < segment_rules::SectionsOf(options) / per_group; ++i) all.insert(i);
     LOCUS_ASSIGN_OR_RETURN(Groups groups, ReadGroups(name, options, all, deadline));
     std::vector<SpaceView::Section> sections;
     for (const auto& [number, group] : groups) {
@@ -127,12 +127,12 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
                             absl::ZeroDuration(), row.granted_at});
       }
     }
-    return lease::View(space.space, space.now, std::move(sections));
+    return segment::View(space.space, space.now, std::move(sections));
   }
 
   absl::Status DeclareRestored(const SpaceName& name, absl::Time caller_now) override {
     return Rewrite(name, caller_now, [](Space& space) {
-      lease::NoteLoss(space.space, space.now);
+      segment::NoteLoss(space.space, space.now);
       return absl::OkStatus();
     });
   }
@@ -141,7 +141,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
                                   absl::Time caller_now) override {
     BaseRaise raise;
     LOCUS_RETURN_IF_ERROR(Rewrite(name, caller_now, [&](Space& space) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(raise, lease::Raise(space.space, to, reach, space.now));
+      LOCUS_ASSIGN_OR_RETURN(raise, segment::Raise(space.space, to, reach, space.now));
       return absl::OkStatus();
     }));
     return raise;
@@ -153,7 +153,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   struct Space {
     bool exists = false;
     int32_t version = 0;
-    lease::Space space;
+    segment::Space space;
     absl::Time now;
     int64_t zxid = 0;         // of the write that told the time
     int64_t seen_before = 0;  // the highest one that was known before that write was sent
@@ -174,11 +174,11 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   }
   absl::Status Busy() const {
     return absl::UnavailableError(session_->place() +
-                                  ": other processes leased the same sections each time");
+                                  ": other processes allocated the same sections each time");
   }
   absl::Status CheckClock(const SpaceOptions& options, absl::Time caller_now,
                           absl::Time now) const {
-    const absl::Status status = lease_rules::CheckClock(options, caller_now, now);
+    const absl::Status status = segment_rules::CheckClock(options, caller_now, now);
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(session_->place(), ": ", status.message()));
   }
@@ -187,9 +187,9 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
         absl::StrCat(session_->place(), " has no space ", name.str(), " under prefix ", prefix_));
   }
   static std::set<uint32_t> GroupsOf(const SpaceOptions& options,
-                                     std::span<const LeaseRequest> requests) {
+                                     std::span<const SegmentRequest> requests) {
     std::set<uint32_t> groups;
-    for (const LeaseRequest& request : requests) {
+    for (const SegmentRequest& request : requests) {
       groups.insert(request.section / zookeeper::SectionsPerGroup(options));
     }
     return groups;
@@ -217,7 +217,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     if (!znode) return space;
     LOCUS_ASSIGN_OR_RETURN(const std::string_view text,
                            zookeeper::TextOfSchema1(*session_, path, znode->value));
-    const std::optional<lease::Space> read = zookeeper::SpaceOf(text);
+    const std::optional<segment::Space> read = zookeeper::SpaceOf(text);
     if (!read) return zookeeper::Spoilt(*session_, path, znode->value);
     space.exists = true;
     space.version = znode->version;

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/text.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 
 namespace locus::zookeeper {
 namespace {
@@ -25,13 +25,13 @@ uint64_t NumberOf(std::string_view bytes) {
 
 }  // namespace
 
-std::string TextOf(const lease::Space& space) {
+std::string TextOf(const segment::Space& space) {
   return absl::StrCat(space.options.section_size, " ", absl::ToUnixNanos(space.options.floor_epoch),
                       " ", space.options.floor_rate, " ", space.options.max_lead, " ", space.base,
                       " ", space.losses);
 }
 
-std::optional<lease::Space> SpaceOf(std::string_view text) {
+std::optional<segment::Space> SpaceOf(std::string_view text) {
   std::array<uint64_t, 6> fields;
   for (size_t i = 0; i < fields.size(); ++i) {
     const size_t end = i + 1 < fields.size() ? text.find(' ') : text.size();
@@ -41,20 +41,20 @@ std::optional<lease::Space> SpaceOf(std::string_view text) {
     fields[i] = *field;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  lease::Space space;
+  segment::Space space;
   space.options.section_size = static_cast<uint32_t>(std::min<uint64_t>(fields[0], UINT32_MAX));
   space.options.floor_epoch = absl::FromUnixNanos(static_cast<int64_t>(fields[1]));
   space.options.floor_rate = fields[2];
   space.options.max_lead = fields[3];
   space.base = fields[4];
   space.losses = fields[5];
-  const bool can_be =
-      lease_rules::CheckOptions(space.options).ok() && space.base <= lease_rules::kEndOfSequences;
+  const bool can_be = segment_rules::CheckOptions(space.options).ok() &&
+                      space.base <= segment_rules::kEndOfSequences;
   return can_be ? std::optional(space) : std::nullopt;
 }
 
 uint32_t SectionsPerGroup(const SpaceOptions& options) {
-  return std::max<uint32_t>(1, lease_rules::SectionsOf(options) / kMostGroups);
+  return std::max<uint32_t>(1, segment_rules::SectionsOf(options) / kMostGroups);
 }
 
 std::string TextOf(const std::vector<SectionRow>& rows) {
@@ -75,7 +75,7 @@ std::optional<std::vector<SectionRow>> RowsOf(std::string_view text, uint32_t co
     row.head = NumberOf(text.substr(0, kHeadBytes));
     row.granted_at =
         absl::FromUnixMillis(static_cast<int64_t>(NumberOf(text.substr(kHeadBytes, kTimeBytes))));
-    if (row.head > lease_rules::kEndOfSequences || row.head % lease_rules::kUnit != 0) {
+    if (row.head > segment_rules::kEndOfSequences || row.head % segment_rules::kUnit != 0) {
       return std::nullopt;
     }
     text.remove_prefix(kRowBytes);

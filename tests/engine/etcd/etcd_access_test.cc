@@ -41,7 +41,7 @@ TEST_F(EtcdTlsTest, CertificateOfTheHost_IsAccepted) {
   EXPECT_TRUE(Create(options).ok()) << Create(options);
   options.endpoints[0].replace(0, 9, "localhost");
   auto store = MustOpen(options);
-  EXPECT_TRUE(TryLease(*store).ok()) << "by name as well";
+  EXPECT_TRUE(TryAllocate(*store).ok()) << "by name as well";
 
   Authority stranger(files_, "stranger");
   options.tls.ca_file = stranger.file();
@@ -141,7 +141,7 @@ class EtcdAccountTest : public ::testing::Test {
 TEST_F(EtcdAccountTest, RightPassword_IsAskedOnce) {
   auto store = MustOpen(options_);
   CreateSpace(*store);
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(TryLease(*store).ok());
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(TryAllocate(*store).ok());
   EXPECT_EQ(store->Stats().logins, 1u);
   auto sequencer = MustOpenSequencer(options_);
   EXPECT_EQ(sequencer->Next("a").value(), 1);
@@ -178,34 +178,35 @@ TEST_F(EtcdAccountTest, TokenThatEnded_IsRenewedWithoutAnError) {
   auto sequencer = MustOpenSequencer(options_);
   EXPECT_EQ(sequencer->Next("a").value(), 1);
   ASSERT_TRUE(AsRoot("user add somebody:else"));
-  EXPECT_TRUE(TryLease(*store).ok()) << TryLease(*store).status();
+  EXPECT_TRUE(TryAllocate(*store).ok()) << TryAllocate(*store).status();
   EXPECT_EQ(sequencer->Next("a").value(), 2);
   ASSERT_TRUE(AsRoot("auth disable"));
   ASSERT_TRUE(server_.Ctl("auth enable"));
-  EXPECT_TRUE(TryLease(*store).ok()) << TryLease(*store).status();
+  EXPECT_TRUE(TryAllocate(*store).ok()) << TryAllocate(*store).status();
   EXPECT_EQ(sequencer->Next("a").value(), 3);
   EXPECT_EQ(store->Stats().logins, 2u);
   server_.KillHard();
   ASSERT_TRUE(server_.Start());
-  EXPECT_TRUE(TryLease(*store).ok()) << TryLease(*store).status();
+  EXPECT_TRUE(TryAllocate(*store).ok()) << TryAllocate(*store).status();
 }
 
 TEST_F(EtcdAccountTest, AccountThatWasRevoked_IsRefusedAtTheNextCall) {
   auto store = MustOpen(options_);
   CreateSpace(*store);
   ASSERT_TRUE(AsRoot("user delete orders"));
-  EXPECT_TRUE(absl::IsFailedPrecondition(TryLease(*store).status())) << TryLease(*store).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(TryAllocate(*store).status()))
+      << TryAllocate(*store).status();
 }
 
 TEST_F(EtcdAccountTest, UserOrPasswordThatIsMissingOrWrong_IsNamedWithTheWayToSetIt) {
   EtcdOptions nobody = options_;
   nobody.user.clear();
   nobody.password.clear();
-  absl::Status status = TryLease(*MustOpen(nobody)).status();
+  absl::Status status = TryAllocate(*MustOpen(nobody)).status();
   EXPECT_TRUE(absl::StrContains(status.message(), "the URI names no user")) << status;
   EtcdOptions wrong = options_;
   wrong.password = "another";
-  status = TryLease(*MustOpen(wrong)).status();
+  status = TryAllocate(*MustOpen(wrong)).status();
   EXPECT_TRUE(absl::StrContains(status.message(), "check the user and its password")) << status;
 }
 

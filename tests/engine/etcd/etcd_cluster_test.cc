@@ -25,14 +25,14 @@ class EtcdClusterTest : public ::testing::Test {
   }
 
   // Of section 0, repeated while members elect.
-  static LeaseReply LeaseInTime(SegmentStore& store, uint64_t seen = 0) {
-    auto reply = TryLease(store, 0, seen);
+  static SegmentReply AllocateInTime(SegmentStore& store, uint64_t seen = 0) {
+    auto reply = TryAllocate(store, 0, seen);
     EXPECT_TRUE(WaitUntil([&] {
-      if (absl::IsUnavailable(reply.status())) reply = TryLease(store, 0, seen);
+      if (absl::IsUnavailable(reply.status())) reply = TryAllocate(store, 0, seen);
       return !absl::IsUnavailable(reply.status());
     }));
     EXPECT_TRUE(reply.ok()) << reply.status();
-    return reply.ok() ? *reply : LeaseReply{{LeaseGrant()}, {}, false};
+    return reply.ok() ? *reply : SegmentReply{{SegmentGrant()}, {}, false};
   }
 
   // Members are replaced as soon as they are lost, without the pause by which etcd makes sure.
@@ -74,17 +74,17 @@ TEST_F(EtcdClusterTest, MemberStalled_OthersServe) {
                 options.endpoints.end());
     auto store = MustOpen(options);
     auto sequencer = MustOpenSequencer(options);
-    uint64_t end = EndOf(LeaseInTime(*store));
+    uint64_t end = EndOf(AllocateInTime(*store));
     ASSERT_TRUE(WaitUntil([&] { return sequencer->Next("a").ok(); }));
     server_.Stall(kept);
     // A write to the stalled member may have been served: it is not repeated, and no caller is held
     // beyond its time. The calls after it go to the other members, once they have a leader; this
     // one as well, if the member was too slow for the lease before.
     absl::Time begin = absl::Now();
-    absl::Status status = TryLease(*store, 0, end).status();
+    absl::Status status = TryAllocate(*store, 0, end).status();
     EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
     EXPECT_LT(absl::Now() - begin, options.call_timeout + absl::Seconds(30));
-    EXPECT_TRUE(WaitUntil([&] { return TryLease(*store, 0, end).ok(); }));
+    EXPECT_TRUE(WaitUntil([&] { return TryAllocate(*store, 0, end).ok(); }));
     EXPECT_TRUE(WaitUntil([&] { return sequencer->Next("a").ok(); }));
     server_.Resume(kept);
     ASSERT_TRUE(server_.WaitForLeader());
@@ -93,12 +93,12 @@ TEST_F(EtcdClusterTest, MemberStalled_OthersServe) {
 
 TEST_F(EtcdClusterTest, MemberWithoutLeader_IsPassedOver) {
   auto store = MustOpen(server_.options(0));
-  uint64_t end = EndOf(LeaseInTime(*store));
+  uint64_t end = EndOf(AllocateInTime(*store));
   server_.KillHard(1);
   server_.KillHard(2);
   auto refused = [&] {
     absl::Time begin = absl::Now();
-    absl::Status status = TryLease(*store).status();
+    absl::Status status = TryAllocate(*store).status();
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     EXPECT_LT(absl::Now() - begin, absl::Seconds(4));
     return status.message().find("no leader") != absl::string_view::npos;
@@ -108,31 +108,31 @@ TEST_F(EtcdClusterTest, MemberWithoutLeader_IsPassedOver) {
   for (const auto& endpoints : {std::vector{all[0], all[1]}, {all[1], all[0]}}) {
     EtcdOptions options = server_.options();
     options.endpoints = endpoints;
-    const absl::Status status = TryLease(*MustOpen(options)).status();
+    const absl::Status status = TryAllocate(*MustOpen(options)).status();
     EXPECT_NE(status.message().find("no leader"), absl::string_view::npos) << status;
   }
   ASSERT_TRUE(server_.StartMember(1));
-  EXPECT_TRUE(WaitUntil([&] { return TryLease(*store, 0, end).ok(); }));
+  EXPECT_TRUE(WaitUntil([&] { return TryAllocate(*store, 0, end).ok(); }));
   ASSERT_TRUE(server_.StartMember(2));
 }
 
 TEST_F(EtcdClusterTest, MembersWipedOneByOne_LoseNothing) {
   auto store = MustOpen(server_.options());
-  uint64_t end = EndOf(LeaseInTime(*store));
+  uint64_t end = EndOf(AllocateInTime(*store));
   for (int member = 0; member < 3; ++member) {
     // As an operator replaces a broken disk: remove the member, add it, start it empty.
     server_.KillHard(member);
     ASSERT_TRUE(WaitUntil([&] { return server_.Leader() >= 0; }));
     ASSERT_TRUE(server_.ReplaceMember(member));
     ASSERT_TRUE(server_.WaitForLeader());
-    LeaseReply reply = LeaseInTime(*store, end);
+    SegmentReply reply = AllocateInTime(*store, end);
     EXPECT_FALSE(reply.loss_noticed);
     EXPECT_GE(FirstOf(reply), end);
     end = EndOf(reply);
     auto fresh = MustOpen(server_.options(member));
     ASSERT_TRUE(WaitUntil([&] { return fresh->ReadOptions(SpaceName()).ok(); }))
         << "it just joined";
-    reply = Lease(*fresh);
+    reply = Allocate(*fresh);
     EXPECT_FALSE(reply.loss_noticed) << "seen from the new member";
     EXPECT_EQ(FirstOf(reply), end);
     end = EndOf(reply);
@@ -154,22 +154,22 @@ TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByWhoLeasedBe
   EtcdOptions options = server_.options();
   std::swap(options.endpoints[0], options.endpoints[static_cast<size_t>(leader)]);
   auto store = MustOpen(options);
-  LeaseInTime(*store);
+  AllocateInTime(*store);
   // A linearizable read from that member: it knows of the space and the first lease.
   ASSERT_TRUE(
       WaitUntil([&] { return MustOpen(server_.options(lagging))->ReadOptions(SpaceName()).ok(); }));
   server_.Stall(lagging);
   uint64_t end = 0;
-  for (int i = 0; i < 20; ++i) end = EndOf(LeaseInTime(*store));
+  for (int i = 0; i < 20; ++i) end = EndOf(AllocateInTime(*store));
   server_.KillHard((leader + 2) % 3);
   server_.KillHard(leader);
   ASSERT_TRUE(server_.ForceNewCluster(lagging));
-  LeaseReply silent = LeaseInTime(*MustOpen(server_.options(lagging)));
+  SegmentReply silent = AllocateInTime(*MustOpen(server_.options(lagging)));
   EXPECT_FALSE(silent.loss_noticed);
   EXPECT_LT(FirstOf(silent), end) << "what the docs warn of";
-  LeaseReply reply;
+  SegmentReply reply;
   ASSERT_TRUE(WaitUntil([&] {
-    auto leased = TryLease(*store);
+    auto leased = TryAllocate(*store);
     if (leased.ok()) reply = *leased;
     return leased.ok();
   }));

@@ -74,10 +74,10 @@ absl::Status Use(const EtcdOptions& options) {
   auto store = EtcdSegmentStore::Open(options);
   if (!store.ok()) return store.status();
   SpaceName space;
-  LeaseRequest request;
+  SegmentRequest request;
   request.length = 64;
   absl::Status status = (*store)->Create(space, SpaceOptions(), absl::Now());
-  status.Update((*store)->Lease(space, SpaceOptions(), {&request, 1}, absl::Now()).status());
+  status.Update((*store)->Allocate(space, SpaceOptions(), {&request, 1}, absl::Now()).status());
   status.Update((*store)->Show(space, absl::Now()).status());
   auto workers = EtcdWorkerLeaseStore::Open(options);
   if (!workers.ok()) return workers.status();

@@ -43,10 +43,10 @@ class EtcdSegmentStoreTest : public ::testing::Test {
 
 TEST_F(EtcdSegmentStoreTest, UsualLease_IsOneRoundTrip) {
   CreateSpace(*store_);
-  uint64_t end = EndOf(Lease(*store_));
+  uint64_t end = EndOf(Allocate(*store_));
   uint64_t before = store_->Stats().requests;
   for (int i = 0; i < 10; ++i) {
-    LeaseReply reply = Lease(*store_, 0, end);
+    SegmentReply reply = Allocate(*store_, 0, end);
     EXPECT_EQ(FirstOf(reply), end);
     end = EndOf(reply);
   }
@@ -56,50 +56,50 @@ TEST_F(EtcdSegmentStoreTest, UsualLease_IsOneRoundTrip) {
 
 TEST_F(EtcdSegmentStoreTest, LeaseOfAllSections_IsOneRoundTripOnceTheSpaceIsKnown) {
   CreateSpace(*store_);
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   for (uint16_t section = 0; section < 256; ++section) requests.push_back({section, 64, 0});
-  auto lease = [&] {
-    auto reply = store_->Lease(SpaceName(), SpaceOptions(), requests, absl::Now());
+  auto allocation = [&] {
+    auto reply = store_->Allocate(SpaceName(), SpaceOptions(), requests, absl::Now());
     ASSERT_TRUE(reply.ok()) << reply.status();
-    for (const LeaseGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
+    for (const SegmentGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
   };
   uint64_t before = store_->Stats().requests;
-  lease();
+  allocation();
   EXPECT_LE(store_->Stats().requests, before + 2) << "one reads the space";
   before = store_->Stats().requests;
-  lease();
+  allocation();
   EXPECT_EQ(store_->Stats().requests, before + 1);
 }
 
 TEST_F(EtcdSegmentStoreTest, LeaseAfterAnotherProcess_IsOneRoundTripMore) {
   CreateSpace(*store_);
-  Lease(*store_);
+  Allocate(*store_);
   auto other = MustOpen(options_);
-  uint64_t end = EndOf(Lease(*other));
+  uint64_t end = EndOf(Allocate(*other));
   uint64_t before = store_->Stats().requests;
-  EXPECT_EQ(FirstOf(Lease(*store_)), end);
+  EXPECT_EQ(FirstOf(Allocate(*store_)), end);
   EXPECT_EQ(store_->Stats().requests, before + 2);
   EXPECT_EQ(store_->Stats().conflicts, 1u);
-  Lease(*store_, 200);
+  Allocate(*store_, 200);
   EXPECT_EQ(store_->Stats().conflicts, 1u) << "of another group of sections";
 }
 
-TEST_F(EtcdSegmentStoreTest, EverySectionOfTheSmallestSize_IsLeasedInOneStep) {
+TEST_F(EtcdSegmentStoreTest, EverySectionOfTheSmallestSize_IsAllocatedInOneStep) {
   EtcdOptions patient = options_;
   patient.request_timeout = patient.call_timeout = absl::Seconds(30);
   store_ = MustOpen(patient);
   SpaceOptions options;
   options.section_size = 1;
   ASSERT_TRUE(store_->Create(SpaceName(), options, absl::Now()).ok());
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   for (uint32_t section = 0; section < 65536; ++section) {
     requests.push_back({static_cast<uint16_t>(section), 64, 0});
   }
-  auto reply = store_->Lease(SpaceName(), options, requests, absl::Now());
+  auto reply = store_->Allocate(SpaceName(), options, requests, absl::Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
-  for (const LeaseGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
+  for (const SegmentGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
   auto other = MustOpen(patient);
-  reply = other->Lease(SpaceName(), options, requests, absl::Now());
+  reply = other->Allocate(SpaceName(), options, requests, absl::Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(other->Show(SpaceName(), absl::Now())->sections.size(), 65536u);
 }
@@ -108,17 +108,17 @@ TEST_F(EtcdSegmentStoreTest, EverySectionOfTheSmallestSize_IsLeasedInOneStep) {
 TEST_F(EtcdSegmentStoreTest, ServersClock_DecidesAndIsCheckedBothWays) {
   CreateSpace(*store_);
   absl::Time before = absl::Now();
-  absl::Time granted_at = Lease(*store_).granted_at;
+  absl::Time granted_at = Allocate(*store_).granted_at;
   EXPECT_GE(granted_at, before - absl::Milliseconds(1));
   EXPECT_LE(granted_at, absl::Now() + absl::Milliseconds(1));
-  LeaseRequest request;
+  SegmentRequest request;
   for (absl::Duration wrong : {absl::Seconds(62), absl::Seconds(-62)}) {
     absl::Status status =
-        store_->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + wrong).status();
+        store_->Allocate(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + wrong).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   }
   for (absl::Duration off : {absl::Seconds(59), absl::Seconds(-59)}) {
-    auto reply = store_->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + off);
+    auto reply = store_->Allocate(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + off);
     ASSERT_TRUE(reply.ok()) << reply.status();
     EXPECT_LE(absl::AbsDuration(reply->granted_at - absl::Now()), absl::Seconds(30))
         << "the server's time, not the caller's";
@@ -131,28 +131,28 @@ TEST_F(EtcdSegmentStoreTest, ServersClock_DecidesAndIsCheckedBothWays) {
 TEST_F(EtcdSegmentStoreTest, RecordThatCannotBe_IsDataLoss) {
   CreateSpace(*store_);
   PutRaw(options_, options_.prefix + "/space/orders", "{\"schema\":\"1\"}");
-  absl::Status status = TryLease(*store_).status();
+  absl::Status status = TryAllocate(*store_).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_NE(status.message().find(options_.endpoints[0]), absl::string_view::npos) << status;
   PutRaw(options_, options_.prefix + "/space/orders", "{\"schema\":\"2\"}");
-  EXPECT_TRUE(absl::IsFailedPrecondition(TryLease(*store_).status())) << "a later version's";
+  EXPECT_TRUE(absl::IsFailedPrecondition(TryAllocate(*store_).status())) << "a later version's";
 }
 
 TEST_F(EtcdSegmentStoreTest, HeadsThatCannotBe_AreDataLoss) {
   CreateSpace(*store_);
   std::string key = options_.prefix + "/heads/orders/00";
   PutRaw(options_, key, "short");
-  EXPECT_TRUE(absl::IsDataLoss(TryLease(*store_).status()));
+  EXPECT_TRUE(absl::IsDataLoss(TryAllocate(*store_).status()));
   PutRaw(options_, key, std::string(144, '\x7F'));
-  EXPECT_TRUE(absl::IsDataLoss(TryLease(*store_).status()));
+  EXPECT_TRUE(absl::IsDataLoss(TryAllocate(*store_).status()));
 }
 
 TEST_F(EtcdSegmentStoreTest, ForkedChild_IsRefused) {
   CreateSpace(*store_);
-  uint64_t end = EndOf(Lease(*store_));
+  uint64_t end = EndOf(Allocate(*store_));
   ChildProcess child([&] {
     bool refused =
-        absl::IsFailedPrecondition(TryLease(*store_).status()) &&
+        absl::IsFailedPrecondition(TryAllocate(*store_).status()) &&
         absl::IsFailedPrecondition(store_->ReadOptions(SpaceName()).status()) &&
         absl::IsFailedPrecondition(store_->Show(SpaceName(), absl::Now()).status()) &&
         absl::IsFailedPrecondition(
@@ -163,7 +163,7 @@ TEST_F(EtcdSegmentStoreTest, ForkedChild_IsRefused) {
   });
   EXPECT_EQ(child.Wait(), 0);
   uint64_t connects = store_->Stats().connects;
-  EXPECT_EQ(FirstOf(Lease(*store_)), end);
+  EXPECT_EQ(FirstOf(Allocate(*store_)), end);
   EXPECT_EQ(store_->Stats().connects, connects) << "the parent's connection lives on";
 }
 

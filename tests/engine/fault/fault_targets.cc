@@ -5,8 +5,8 @@
 
 #include "gtest/gtest.h"
 #include "tests/engine/etcd/etcd_server.h"
-#include "tests/engine/mariadb/mariadb_replica.h"
-#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/engine/mysql/mariadb_replica.h"
+#include "tests/engine/mysql/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
 #include "tests/engine/zookeeper/zookeeper_server.h"
 #include "tests/locusd/locusd_cluster.h"
@@ -31,9 +31,9 @@ class MariadbTarget : public FaultTarget {
   }
 
   absl::StatusOr<std::shared_ptr<SegmentStore>> Open() override {
-    MariadbOptions options = primary_.Account(kDatabase);
+    MysqlOptions options = primary_.Account(kDatabase);
     options.hosts.push_back({"127.0.0.1", replica_.port()});
-    return Shared(MariadbSegmentStore::Open(options));
+    return Shared(MysqlSegmentStore::Open(options));
   }
   void KillHard() override { primary_.KillHard(); }
   bool Restart() override { return primary_.Start(); }
@@ -55,7 +55,7 @@ class MariadbTarget : public FaultTarget {
 
  private:
   bool MakeSchema() {
-    absl::Status made = MariadbSegmentStore::CreateSchema(primary_.OptionsFor(kDatabase));
+    absl::Status made = MysqlSegmentStore::CreateSchema(primary_.OptionsFor(kDatabase));
     EXPECT_TRUE(made.ok()) << made;
     return made.ok();
   }

@@ -65,12 +65,12 @@ class LocusdStoreFaultTest : public ::testing::Test {
     ASSERT_TRUE(creator.ok()) << creator.status();
     const absl::Status created = (*creator)->Create(SpaceName(), options_, absl::Now());
     ASSERT_TRUE(created.ok()) << created;
-    rule_store_ = LocusdSequenceTypeStore::Open(cluster_.Options()).value();
+    type_store_ = LocusdSequenceTypeStore::Open(cluster_.Options()).value();
     SequenceType type;
     type.name = kRule;
-    const auto rule = rule_store_->Create(type);
+    const auto rule = type_store_->Create(type);
     ASSERT_TRUE(rule.ok()) << rule.status();
-    for (int i = 0; i < 2; ++i) rules_.push_back(std::make_unique<Client>(RuleCall()));
+    for (int i = 0; i < 2; ++i) rules_.push_back(std::make_unique<Client>(TypeCall()));
     for (int i = 0; i < 3; ++i) numbers_.push_back(std::make_unique<Client>(NumberCall()));
     for (int i = 0; i < 2; ++i) sequences_.push_back(std::make_unique<Client>(SequenceCall()));
   }
@@ -92,8 +92,8 @@ class LocusdStoreFaultTest : public ::testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.status();
     return [store = std::shared_ptr<SegmentStore>(*std::move(opened)),
             options = options_]() -> absl::StatusOr<TakenRange> {
-      const LeaseRequest request{7, 64, 0};
-      const auto reply = store->Lease(SpaceName(), options, {&request, 1}, absl::Now());
+      const SegmentRequest request{7, 64, 0};
+      const auto reply = store->Allocate(SpaceName(), options, {&request, 1}, absl::Now());
       if (!reply.ok()) return reply.status();
       const Segment& segment = reply->grants[0].segment;
       if (segment.length == 0) return absl::UnavailableError("nothing fits");
@@ -102,7 +102,7 @@ class LocusdStoreFaultTest : public ::testing::Test {
   }
 
   // Reads the rule and alters what it read, until no other thread does so between.
-  Client::Call RuleCall() const {
+  Client::Call TypeCall() const {
     auto opened = LocusdSequenceTypeStore::Open(cluster_.Options());
     EXPECT_TRUE(opened.ok()) << opened.status();
     return [store = std::shared_ptr<SequenceTypeStore>(
@@ -150,7 +150,7 @@ class LocusdStoreFaultTest : public ::testing::Test {
     EXPECT_EQ(FlawOf(versions), "");
     uint64_t altered = 0;
     for (const TakenRange& one : versions) altered = std::max(altered, one.last);
-    const auto rule = rule_store_->Find(kRule);
+    const auto rule = type_store_->Find(kRule);
     ASSERT_TRUE(rule.ok()) << rule.status();
     EXPECT_GE(rule->version, altered) << "an acknowledged alteration is gone";
     EXPECT_EQ(FlawOf(numbers), "");
@@ -163,7 +163,7 @@ class LocusdStoreFaultTest : public ::testing::Test {
   static constexpr char kRule[] = "invoices";
   const SpaceOptions options_ = {};
   LocusdCluster cluster_{3, {.more_api = "store = true\n"}};
-  std::unique_ptr<SequenceTypeStore> rule_store_;
+  std::unique_ptr<SequenceTypeStore> type_store_;
   std::vector<std::unique_ptr<Client>> numbers_, sequences_, rules_;
 };
 

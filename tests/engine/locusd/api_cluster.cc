@@ -8,10 +8,10 @@
 namespace locus {
 
 ApiCluster::ApiCluster(int nodes, Clock& clock, std::vector<std::string> tokens, Adjust adjust,
-                       LeaseCluster::Adjust adjust_node, const std::string& api_host)
+                       TestCluster::Adjust adjust_node, const std::string& api_host)
     : clock_(clock), tokens_(std::move(tokens)), adjust_(std::move(adjust)) {
   for (int i = 0; i < nodes; ++i) ports_.push_back(FreePort());
-  cluster_ = std::make_unique<LeaseCluster>(nodes, clock, ports_, std::move(adjust_node), api_host);
+  cluster_ = std::make_unique<TestCluster>(nodes, clock, ports_, std::move(adjust_node), api_host);
   for (int i = 0; i < nodes; ++i) Serve(i);
 }
 
@@ -72,13 +72,13 @@ std::unique_ptr<LocusdWorkerLeaseStore> ApiCluster::Connect(const LocusdOptions&
 }
 
 void ApiCluster::Serve(int node) {
-  lease_api::ApiOptions of_api;
+  cluster_api::ApiOptions of_api;
   of_api.tokens = tokens_;
   of_api.keeps_store = true;
   of_api.cluster = names_.count(node) > 0 ? names_[node] : "leases";
   of_api.address = cluster_->address(node);
   if (adjust_) adjust_(node, of_api);
-  auto api = lease_api::Api::Make(*cluster_->node(node), of_api);
+  auto api = cluster_api::Api::Make(*cluster_->node(node), of_api);
   ASSERT_TRUE(api.ok()) << api.status();
   http::ServerOptions options;
   options.listen = endpoint(node);

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "locus/engine/locusd.h"
+#include "src/cluster_api/api.h"
 #include "src/http/server.h"
-#include "src/lease_api/api.h"
-#include "tests/lease_node/lease_cluster.h"
+#include "tests/cluster_node/test_cluster.h"
 
 namespace locus {
 
@@ -21,11 +21,11 @@ namespace locus {
 class ApiCluster {
  public:
   // Changes the options of an API that starts.
-  using Adjust = std::function<void(int node, lease_api::ApiOptions& options)>;
+  using Adjust = std::function<void(int node, cluster_api::ApiOptions& options)>;
 
   // `api_host`: of the APIs' addresses, as the members have them.
   ApiCluster(int nodes, Clock& clock, std::vector<std::string> tokens = {}, Adjust adjust = {},
-             LeaseCluster::Adjust adjust_node = {}, const std::string& api_host = "127.0.0.1");
+             TestCluster::Adjust adjust_node = {}, const std::string& api_host = "127.0.0.1");
   ~ApiCluster();
 
   // The node goes on.
@@ -44,8 +44,8 @@ class ApiCluster {
   LocusdOptions options() const;
   std::unique_ptr<LocusdWorkerLeaseStore> Connect() const { return Connect(options()); }
   std::unique_ptr<LocusdWorkerLeaseStore> Connect(const LocusdOptions& options) const;
-  LeaseCluster& nodes() { return *cluster_; }
-  lease_api::Api& api(int node) { return *apis_.at(node); }
+  TestCluster& nodes() { return *cluster_; }
+  cluster_api::Api& api(int node) { return *apis_.at(node); }
   uint64_t id(int node) { return cluster_->node(node)->Status().self; }
 
  private:
@@ -56,8 +56,8 @@ class ApiCluster {
   const Adjust adjust_;
   std::vector<uint16_t> ports_;
   std::map<int, std::string> names_;  // of the cluster, where a node has another one
-  std::unique_ptr<LeaseCluster> cluster_;
-  std::map<int, std::shared_ptr<lease_api::Api>> apis_;
+  std::unique_ptr<TestCluster> cluster_;
+  std::map<int, std::shared_ptr<cluster_api::Api>> apis_;
   std::map<int, std::unique_ptr<http::Server>> servers_;
 };
 

@@ -10,17 +10,17 @@
 #include "gtest/gtest.h"
 #include "locus/engine/locusd.h"
 #include "src/base/mutex.h"
+#include "src/cluster_api/bodies.h"
 #include "src/http/connection.h"
 #include "src/http/server.h"
-#include "src/lease_api/bodies.h"
 #include "tests/engine/locusd/api_cluster.h"
 #include "tests/support/private_server.h"
 
 namespace locus {
 namespace {
 
-using lease_api::ApiOptions;
-using lease_api::RequestEvent;
+using cluster_api::ApiOptions;
+using cluster_api::RequestEvent;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -41,9 +41,9 @@ class ApiTrafficTest : public ::testing::Test {
       if (more) more(options);
     };
   }
-  LeaseCluster::Adjust FactsKept() {
-    return [this](int, lease_node::LeaseNodeOptions& options) {
-      options.on_fact = [this](raft::Index, size_t, const lease_machine::Fact& fact, bool) {
+  TestCluster::Adjust FactsKept() {
+    return [this](int, cluster_node::ClusterNodeOptions& options) {
+      options.on_fact = [this](raft::Index, size_t, const cluster_machine::Fact& fact, bool) {
         internal::MutexLock lock(mutex_);
         facts_.push_back(fact);
       };
@@ -87,7 +87,7 @@ class ApiTrafficTest : public ::testing::Test {
   const SpaceName space_;
   internal::Mutex mutex_;
   std::deque<std::pair<int, RequestEvent>> events_ ABSL_GUARDED_BY(mutex_);
-  std::vector<lease_machine::Fact> facts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<cluster_machine::Fact> facts_ ABSL_GUARDED_BY(mutex_);
 };
 
 TEST_F(ApiTrafficTest, WrongToken_IsToldFromNone) {
@@ -181,15 +181,15 @@ TEST_F(ApiTrafficTest, Leases_AreListedInPages) {
     wish.caller_now = clock_.Now();
     cluster.nodes().node(0)->Submit(
         {std::nullopt, SpaceName::Parse("orders").value(), wish},
-        [&](const lease_machine::Answer& answer) { granted += answer.status.ok() ? 1 : 0; });
+        [&](const cluster_machine::Answer& answer) { granted += answer.status.ok() ? 1 : 0; });
   }
   ASSERT_TRUE(WaitUntil([&] { return granted == kHeld; }));
   auto list = [&](const char* query) {
-    return lease_api::ParsePage(
+    return cluster_api::ParsePage(
                Send(at, {"GET", absl::StrCat("/v1/leases?space=orders", query), {}, ""}).body)
         .value();
   };
-  const lease_api::ViewPage some = list("&limit=2&from=5");
+  const cluster_api::ViewPage some = list("&limit=2&from=5");
   ASSERT_EQ(some.view.workers.size(), 2u);
   EXPECT_EQ(some.view.workers[0].worker, 5u);
   EXPECT_EQ(some.next, 7u);
@@ -431,11 +431,11 @@ TEST_F(ApiTrafficTest, Traceparent_ThatIsMalformedOrSentTwice_IsIgnored) {
 }
 
 TEST_F(ApiTrafficTest, Options_OutsideTheirLimits_AreNamed) {
-  LeaseCluster nodes(1, clock_);
+  TestCluster nodes(1, clock_);
   auto refusal = [&](auto change) {
     ApiOptions options;
     change(options);
-    const absl::Status status = lease_api::Api::Make(*nodes.node(0), options).status();
+    const absl::Status status = cluster_api::Api::Make(*nodes.node(0), options).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     return std::string(status.message());
   };

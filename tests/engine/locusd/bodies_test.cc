@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease_api/bodies.h"
+#include "src/cluster_api/bodies.h"
 
 #include <random>
 #include <tuple>
@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace locus::lease_api {
+namespace locus::cluster_api {
 namespace {
 
 using ::testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(BodiesTest, Statuses_ComeBackWithCodeAndMessage) {
 }
 
 }  // namespace
-}  // namespace locus::lease_api
+}  // namespace locus::cluster_api

@@ -82,9 +82,9 @@ absl::Status UseStore(const LocusdOptions& options) {
   auto sequencer = LocusdSequencer::Open(options);
   auto strict = LocusdStrictStore::Open(options);
   if (!segments.ok() || !sequencer.ok() || !strict.ok()) return segments.status();
-  const LeaseRequest request{7, 64, 128};
+  const SegmentRequest request{7, 64, 128};
   absl::Status all =
-      (*segments)->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).status();
+      (*segments)->Allocate(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).status();
   all.Update((*segments)->Show(SpaceName(), absl::Now()).status());
   all.Update((*sequencer)->Next("a").status());
   const StrictOwner owner{"a", "", 1000};
@@ -285,8 +285,11 @@ TEST(LocusdLyingServerTest, GrantsThatWereNotAskedFor_AreDataLoss) {
   auto lease = [](const std::string& body, uint64_t length = 64) {
     LyingServer server(Saying(Http(body)));
     auto store = LocusdSegmentStore::Open(OptionsOf(server));
-    const LeaseRequest request{7, length, 128};
-    return (*store)->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).status().code();
+    const SegmentRequest request{7, length, 128};
+    return (*store)
+        ->Allocate(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now())
+        .status()
+        .code();
   };
   auto grant = [](std::string_view first, std::string_view length) {
     return absl::StrCat(R"({"first":")", std::string(first), R"(","length":")", std::string(length),

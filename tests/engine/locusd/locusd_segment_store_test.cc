@@ -36,9 +36,9 @@ INSTANTIATE_TEST_SUITE_P(Locusd, SegmentStoreContract,
 
 class LocusdSegmentStoreTest : public ::testing::Test {
  protected:
-  absl::StatusOr<LeaseReply> Lease(SegmentStore& store, uint64_t seen = 0) {
-    const LeaseRequest request{7, 64, seen};
-    return store.Lease(space_, options_, {&request, 1}, clock_.Now());
+  absl::StatusOr<SegmentReply> Allocate(SegmentStore& store, uint64_t seen = 0) {
+    const SegmentRequest request{7, 64, seen};
+    return store.Allocate(space_, options_, {&request, 1}, clock_.Now());
   }
 
   fakes::ManualClock clock_;
@@ -46,7 +46,7 @@ class LocusdSegmentStoreTest : public ::testing::Test {
   const SpaceOptions options_ = {};
 };
 
-TEST_F(LocusdSegmentStoreTest, LeadersKilled_NoSequenceIsLeasedTwice) {
+TEST_F(LocusdSegmentStoreTest, LeadersKilled_NoSequenceIsAllocatedTwice) {
   ApiCluster cluster(3, clock_);
   auto store = Segments(cluster, clock_);
   ASSERT_TRUE(store->Create(space_, options_, clock_.Now()).ok());
@@ -56,7 +56,7 @@ TEST_F(LocusdSegmentStoreTest, LeadersKilled_NoSequenceIsLeasedTwice) {
     ASSERT_GE(leader, 0);
     cluster.Kill(leader);
     for (int i = 0; i < 5; ++i) {
-      auto reply = Lease(*store);
+      auto reply = Allocate(*store);
       ASSERT_TRUE(reply.ok()) << reply.status();
       EXPECT_FALSE(reply->loss_noticed);
       EXPECT_GE(reply->grants[0].segment.first, end);
@@ -76,7 +76,7 @@ TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_SeenShowsTheLoss) {
   ApiCluster cluster(3, clock_);
   auto store = Segments(cluster, clock_);
   ASSERT_TRUE(store->Create(space_, options_, clock_.Now()).ok());
-  auto first = Lease(*store);
+  auto first = Allocate(*store);
   ASSERT_TRUE(first.ok()) << first.status();
   auto all = [&cluster](auto what) {
     for (int i = 0; i < cluster.nodes().size(); ++i) what(i);
@@ -84,7 +84,7 @@ TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_SeenShowsTheLoss) {
   all([&](int node) { cluster.Kill(node); });
   cluster.nodes().KeepFiles();
   all([&](int node) { cluster.Start(node); });
-  auto later = Lease(*store);
+  auto later = Allocate(*store);
   ASSERT_TRUE(later.ok()) << later.status();
   const uint64_t seen = later->grants[0].segment.end();
   all([&](int node) { cluster.Kill(node); });
@@ -94,15 +94,15 @@ TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_SeenShowsTheLoss) {
   const auto before = store->Show(space_, clock_.Now());
   ASSERT_TRUE(before.ok()) << before.status();
   EXPECT_EQ(before->sections.at(0).head, first->grants[0].segment.end()) << "it is forgotten";
-  auto reply = Lease(*store, seen);
+  auto reply = Allocate(*store, seen);
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_TRUE(reply->loss_noticed);
   EXPECT_GE(reply->grants[0].segment.first, seen);
   EXPECT_EQ(store->Show(space_, clock_.Now())->losses, before->losses + 1);
 }
 
-// The same, and nobody is left who has seen more: what was leased since the copy is leased again,
-// unless an operator says that there was a loss.
+// The same, and nobody is left who has seen more: what was allocated since the copy is allocated
+// again, unless an operator says that there was a loss.
 TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_RepeatUntilSomebodyKnowsBetter) {
   ApiCluster cluster(1, clock_);
   auto store = Segments(cluster, clock_);
@@ -110,16 +110,16 @@ TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_RepeatUntilSomebodyKnowsBetter) {
   cluster.Kill(0);
   cluster.nodes().KeepFiles();
   cluster.Start(0);
-  const auto lost = Lease(*store);
+  const auto lost = Allocate(*store);
   ASSERT_TRUE(lost.ok()) << lost.status();
   cluster.Kill(0);
   cluster.nodes().PutFilesBack();
   cluster.Start(0);
-  const auto again = Lease(*store);
+  const auto again = Allocate(*store);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->grants[0].segment, lost->grants[0].segment);
   ASSERT_TRUE(store->DeclareRestored(space_, clock_.Now()).ok());
-  const auto after = Lease(*store);
+  const auto after = Allocate(*store);
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_GE(after->grants[0].segment.first, lost->grants[0].segment.end());
 }
@@ -130,34 +130,34 @@ TEST_F(LocusdSegmentStoreTest, SeenAtTheEndOfAllSequences_IsRefusedAndOthersLeas
   auto store = Segments(cluster, clock_);
   ASSERT_TRUE(store->Create(space_, options_, clock_.Now()).ok());
   const uint64_t base = store->Show(space_, clock_.Now())->base;
-  const absl::Status refused = Lease(*store, (uint64_t{1} << 56) - 128).status();
+  const absl::Status refused = Allocate(*store, (uint64_t{1} << 56) - 128).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
   EXPECT_THAT(std::string(refused.message()),
               AllOf(HasSubstr("72057594037927808"), HasSubstr("locus store raise")));
   EXPECT_EQ(store->Show(space_, clock_.Now())->base, base);
-  const auto reply = Lease(*store);
+  const auto reply = Allocate(*store);
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->grants[0].segment, (Segment{base, 64}));
 }
 
-TEST_F(LocusdSegmentStoreTest, ClusterBegunAnew_LeasesAboveAllThatItLeasedBefore) {
+TEST_F(LocusdSegmentStoreTest, ClusterBegunAnew_AllocatesAboveAllThatItAllocatedBefore) {
   ApiCluster cluster(3, clock_);
   auto store = Segments(cluster, clock_);
   ASSERT_TRUE(store->Create(space_, options_, clock_.Now()).ok());
-  auto before = Lease(*store);
+  auto before = Allocate(*store);
   ASSERT_TRUE(before.ok()) << before.status();
   cluster.LoseAll();
-  EXPECT_EQ(Lease(*store).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Allocate(*store).status().code(), absl::StatusCode::kNotFound);
   clock_.Advance(absl::Seconds(1));
   ASSERT_TRUE(store->Create(space_, options_, clock_.Now()).ok());
-  auto after = Lease(*store);
+  auto after = Allocate(*store);
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_GE(after->grants[0].segment.first, before->grants[0].segment.end());
 }
 
 TEST_F(LocusdSegmentStoreTest, NodesThatKeepNoStore_Refuse) {
   ApiCluster cluster(1, clock_, {},
-                     [](int, lease_api::ApiOptions& options) { options.keeps_store = false; });
+                     [](int, cluster_api::ApiOptions& options) { options.keeps_store = false; });
   auto store = Segments(cluster, clock_);
   const absl::Status status = store->Create(space_, options_, clock_.Now());
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
@@ -170,13 +170,13 @@ TEST_F(LocusdSegmentStoreTest, MoreSectionsThanALeaseMayName_AreRefused) {
   SpaceOptions narrow;
   narrow.section_size = 1;
   ASSERT_TRUE(store->Create(space_, narrow, clock_.Now()).ok());
-  std::vector<LeaseRequest> requests(4097);
+  std::vector<SegmentRequest> requests(4097);
   for (size_t i = 0; i < requests.size(); ++i) requests[i].section = static_cast<uint16_t>(i);
-  const absl::Status status = store->Lease(space_, narrow, requests, clock_.Now()).status();
+  const absl::Status status = store->Allocate(space_, narrow, requests, clock_.Now()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("4097"));
   requests.pop_back();
-  auto reply = store->Lease(space_, narrow, requests, clock_.Now());
+  auto reply = store->Allocate(space_, narrow, requests, clock_.Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->grants.size(), 4096u);
   EXPECT_EQ(store->Show(space_, clock_.Now())->sections.size(), 4096u);

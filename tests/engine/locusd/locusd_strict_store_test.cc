@@ -200,7 +200,7 @@ TEST_F(LocusdStrictStoreTest, SetLargerThanAClusterKeeps_IsNotCreated) {
 
 TEST_F(LocusdStrictStoreTest, NodesThatKeepNoStore_Refuse) {
   ApiCluster cluster(1, clock_, {},
-                     [](int, lease_api::ApiOptions& options) { options.keeps_store = false; });
+                     [](int, cluster_api::ApiOptions& options) { options.keeps_store = false; });
   auto store = MustOpen(cluster.options(), clock_);
   const absl::Status status = store->Create(set_, options_, {.first_ever = true});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
@@ -209,7 +209,7 @@ TEST_F(LocusdStrictStoreTest, NodesThatKeepNoStore_Refuse) {
 
 // Where there are operators, they create sets and declare losses; owners need neither.
 TEST_F(LocusdStrictStoreTest, WithOperatorTokens_ClientsCreateNothingAndOwn) {
-  ApiCluster cluster(1, clock_, {"client"}, [](int, lease_api::ApiOptions& options) {
+  ApiCluster cluster(1, clock_, {"client"}, [](int, cluster_api::ApiOptions& options) {
     options.operator_tokens = {"operator"};
   });
   auto client = MustOpen(cluster.options(), clock_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease_api/rate_limit.h"
+#include "src/cluster_api/rate_limit.h"
 
 #include <cmath>
 
@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace locus::lease_api {
+namespace locus::cluster_api {
 namespace {
 
 TEST(RateLimitTest, Address_HasItsBurst_ThenItsRate) {
@@ -72,4 +72,4 @@ TEST(RateLimitTest, Options_OutsideTheirLimits_AreNamed) {
 }
 
 }  // namespace
-}  // namespace locus::lease_api
+}  // namespace locus::cluster_api

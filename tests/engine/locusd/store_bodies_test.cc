@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease_api/store_bodies.h"
+#include "src/cluster_api/store_bodies.h"
 
 #include <random>
 
@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace locus::lease_api {
+namespace locus::cluster_api {
 namespace {
 
 using ::testing::HasSubstr;
@@ -75,19 +75,19 @@ TEST_F(StoreBodiesTest, RandomCounterCallsAndReplies_ComeBackAsTheyWere) {
 
 TEST_F(StoreBodiesTest, RandomLeasesAndGrants_ComeBackAsTheyWere) {
   for (int i = 0; i < 1000; ++i) {
-    segment_machine::Lease lease{Options(), {}, Time()};
-    LeaseReply reply{{}, Time(), Below(2) == 0};
+    segment_machine::Allocation lease{Options(), {}, Time()};
+    SegmentReply reply{{}, Time(), Below(2) == 0};
     for (uint64_t k = Below(5); k > 0; --k) {
       lease.requests.push_back(
           {static_cast<uint16_t>(random_()), Below(uint64_t{1} << 56), Below(uint64_t{1} << 56)});
-      LeaseGrant grant;
+      SegmentGrant grant;
       grant.segment = {Below(uint64_t{1} << 55), Below(uint64_t{1} << 55)};
       grant.wait = Nanos();
       grant.lead = Nanos();
       grant.room = Nanos();
       reply.grants.push_back(grant);
     }
-    const auto read = ParseSegmentLease(BodyOf(segment_machine::Call(lease)));
+    const auto read = ParseSegmentAllocation(BodyOf(segment_machine::Call(lease)));
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->options, lease.options);
     EXPECT_EQ(read->caller_now, lease.caller_now);
@@ -97,7 +97,7 @@ TEST_F(StoreBodiesTest, RandomLeasesAndGrants_ComeBackAsTheyWere) {
       EXPECT_EQ(read->requests[k].length, lease.requests[k].length);
       EXPECT_EQ(read->requests[k].seen, lease.requests[k].seen);
     }
-    const auto granted = ParseLeaseReply(BodyOf(reply));
+    const auto granted = ParseSegmentReply(BodyOf(reply));
     ASSERT_TRUE(granted.ok()) << granted.status() << BodyOf(reply);
     EXPECT_TRUE(segment_machine::Same(*granted, reply)) << BodyOf(reply);
   }
@@ -133,23 +133,23 @@ TEST_F(StoreBodiesTest, SpacesAndRaises_ComeBackAsTheyWere) {
 }
 
 TEST_F(StoreBodiesTest, RandomRules_ComeBackAsTheyWere) {
-  std::map<std::string, rule_machine::Rule> rules;
+  std::map<std::string, type_machine::Rule> rules;
   for (int i = 0; i < 200; ++i) {
-    rule_machine::Call call{std::to_string(i), static_cast<uint64_t>(Number(0)), std::nullopt};
+    type_machine::Call call{std::to_string(i), static_cast<uint64_t>(Number(0)), std::nullopt};
     if (Below(4) > 0) {
-      call.next = {static_cast<uint64_t>(Number(1)), Bytes(rule_machine::kLongestText)};
+      call.next = {static_cast<uint64_t>(Number(1)), Bytes(type_machine::kLongestText)};
       rules[call.name] = *call.next;
     }
-    EXPECT_EQ(ParseRuleCall(BodyOf(call)).value(), call);
+    EXPECT_EQ(ParseTypeCall(BodyOf(call)).value(), call);
   }
-  EXPECT_EQ(ParseRules(BodyOf(rules)).value(), rules);
-  EXPECT_EQ(ParseRuleReply(BodyOf(rule_machine::Reply{true})).value().done, true);
+  EXPECT_EQ(ParseTypes(BodyOf(rules)).value(), rules);
+  EXPECT_EQ(ParseTypeReply(BodyOf(type_machine::Reply{true})).value().done, true);
 }
 
 TEST_F(StoreBodiesTest, WhatIsWrong_IsNamed) {
-  const std::string rule = BodyOf(rule_machine::Call{"a", 1, rule_machine::Rule{2, "x"}});
+  const std::string rule = BodyOf(type_machine::Call{"a", 1, type_machine::Rule{2, "x"}});
   auto refused = [&](const char* from, const char* to, const char* says) {
-    const auto read = ParseRuleCall(absl::StrReplaceAll(rule, {{from, to}}));
+    const auto read = ParseTypeCall(absl::StrReplaceAll(rule, {{from, to}}));
     EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(read.status().message()), HasSubstr(says));
   };
@@ -161,4 +161,4 @@ TEST_F(StoreBodiesTest, WhatIsWrong_IsNamed) {
 }
 
 }  // namespace
-}  // namespace locus::lease_api
+}  // namespace locus::cluster_api

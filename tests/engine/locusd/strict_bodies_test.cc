@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease_api/strict_bodies.h"
+#include "src/cluster_api/strict_bodies.h"
 
 #include <random>
 #include <set>
@@ -8,10 +8,10 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/cluster_api/store_calls.h"
 #include "src/http/server.h"
-#include "src/lease_api/store_calls.h"
 
-namespace locus::lease_api {
+namespace locus::cluster_api {
 namespace {
 
 using strict_machine::Call;
@@ -190,4 +190,4 @@ TEST_F(StrictBodiesTest, BodyThatCannotBe_IsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace locus::lease_api
+}  // namespace locus::cluster_api

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease_api/traceparent.h"
+#include "src/cluster_api/traceparent.h"
 
 #include "gtest/gtest.h"
 
-namespace locus::lease_api {
+namespace locus::cluster_api {
 namespace {
 
-using lease_machine::TraceId;
+using cluster_machine::TraceId;
 
 constexpr TraceId kTrace{0x4bf92f3577b34da6, 0xa3ce929d0e0e4736};
 
@@ -47,4 +47,4 @@ TEST(TraceparentTest, Malformed_IsIgnored) {
 }
 
 }  // namespace
-}  // namespace locus::lease_api
+}  // namespace locus::cluster_api

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/engine/memory.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/segment_rules.h"
 #include "tests/lease/segment_store_contract.h"
 
 namespace locus {
@@ -16,9 +16,10 @@ class Shared : public SegmentStore {
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& s) override {
     return store_.ReadOptions(s);
   }
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& s, const SpaceOptions& o,
-                                   std::span<const LeaseRequest> r, absl::Time now) override {
-    return store_.Lease(s, o, r, now);
+  absl::StatusOr<SegmentReply> Allocate(const SpaceName& s, const SpaceOptions& o,
+                                        std::span<const SegmentRequest> r,
+                                        absl::Time now) override {
+    return store_.Allocate(s, o, r, now);
   }
   absl::StatusOr<SpaceView> Show(const SpaceName& s, absl::Time now) override {
     return store_.Show(s, now);
@@ -55,9 +56,9 @@ INSTANTIATE_TEST_SUITE_P(Memory, SegmentStoreContract,
 class MemoryRewindTest : public ::testing::Test {
  protected:
   MemoryRewindTest() { EXPECT_TRUE(store_.Create(space_, SpaceOptions(), clock_.Now()).ok()); }
-  LeaseReply Lease(uint16_t section, uint64_t seen = 0) {
-    LeaseRequest request{section, 4096, seen};
-    return store_.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).value();
+  SegmentReply Allocate(uint16_t section, uint64_t seen = 0) {
+    SegmentRequest request{section, 4096, seen};
+    return store_.Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now()).value();
   }
   fakes::ManualClock clock_;
   MemorySegmentStore store_{clock_};
@@ -67,76 +68,76 @@ class MemoryRewindTest : public ::testing::Test {
 TEST_F(MemoryRewindTest, NewIdentity_IsNoticedByTheNextLease) {
   auto backup = store_.TakeBackup();
   uint64_t end = 0;
-  for (int i = 0; i < 100; ++i) end = Lease(0).grants[0].segment.end();
+  for (int i = 0; i < 100; ++i) end = Allocate(0).grants[0].segment.end();
   store_.PutBack(*backup, MemorySegmentStore::Rewind::kNewIdentity);
-  LeaseReply reply = Lease(0);
+  SegmentReply reply = Allocate(0);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(reply.grants[0].segment.first, end);
 }
 
 // Not covered (docs/operations.md): a rewind that the store cannot see, until somebody who knows
-// better leases.
+// better allocations.
 TEST_F(MemoryRewindTest, SilentRewind_RepeatsUntilAProcessThatHasSeenMoreLeases) {
   auto backup = store_.TakeBackup();
-  Segment first = Lease(0).grants[0].segment;
+  Segment first = Allocate(0).grants[0].segment;
   store_.PutBack(*backup, MemorySegmentStore::Rewind::kSilent);
-  EXPECT_EQ(Lease(0).grants[0].segment, first) << "this is the hole";
+  EXPECT_EQ(Allocate(0).grants[0].segment, first) << "this is the hole";
 
   store_.PutBack(*backup, MemorySegmentStore::Rewind::kSilent);
-  LeaseReply reply = Lease(0, first.end());
+  SegmentReply reply = Allocate(0, first.end());
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(reply.grants[0].segment.first, first.end());
 }
 
 // Not covered: base is lost with the store while the lead of the last loss is still being used.
 TEST_F(MemoryRewindTest, SecondLossThatDestroysBaseWithinTheLead_MayRepeat) {
-  Segment before = Lease(0).grants[0].segment;
+  Segment before = Allocate(0).grants[0].segment;
   MemorySegmentStore created_anew(clock_);
   ASSERT_TRUE(created_anew.Create(space_, SpaceOptions(), clock_.Now()).ok());
-  LeaseRequest request{0, 4096, 0};
+  SegmentRequest request{0, 4096, 0};
   EXPECT_EQ(
-      created_anew.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now())->grants[0].segment,
+      created_anew.Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now())->grants[0].segment,
       before);
 
   clock_.Advance(absl::Seconds(1024 + 1));
   MemorySegmentStore later(clock_);
   ASSERT_TRUE(later.Create(space_, SpaceOptions(), clock_.Now()).ok());
   EXPECT_GE(
-      later.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now())->grants[0].segment.first,
+      later.Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now())->grants[0].segment.first,
       before.end());
 }
 
 // Not covered: nothing is left of the lost space, and the new one has a slower floor.
 TEST_F(MemoryRewindTest, SpaceCreatedAgainWithASlowerFloor_MayRepeat) {
   clock_.Advance(absl::Hours(1));
-  Segment before = Lease(0).grants[0].segment;
+  Segment before = Allocate(0).grants[0].segment;
   SpaceOptions slow;
   slow.floor_rate = 1;
   MemorySegmentStore anew(clock_);
   ASSERT_TRUE(anew.Create(space_, slow, clock_.Now()).ok());
-  LeaseRequest request{0, 4096, 0};
-  auto reply = anew.Lease(space_, slow, {&request, 1}, clock_.Now());
+  SegmentRequest request{0, 4096, 0};
+  auto reply = anew.Allocate(space_, slow, {&request, 1}, clock_.Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_LT(reply->grants[0].segment.first, before.first) << "this is the hole";
   // Processes that know the old options are refused, whatever they have seen.
   request.seen = before.end();
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      anew.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status()));
+      anew.Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status()));
 }
 
 // Not covered: the clock of the new store is further behind than the margin of a loss.
 TEST_F(MemoryRewindTest, NewStoreWhoseClockIsMoreThan120SecondsBehind_MayRepeat) {
   clock_.Advance(absl::Hours(1));
   uint64_t end = 0;  // as far as the lead allows
-  for (Segment segment; (segment = Lease(0).grants[0].segment).length > 0;) end = segment.end();
+  for (Segment segment; (segment = Allocate(0).grants[0].segment).length > 0;) end = segment.end();
 
-  LeaseRequest request{0, 64, 0};
+  SegmentRequest request{0, 64, 0};
   for (int seconds : {120, 121}) {
     fakes::ManualClock behind(clock_.Now() - absl::Seconds(seconds));
     MemorySegmentStore anew(behind);
     ASSERT_TRUE(anew.Create(space_, SpaceOptions(), behind.Now()).ok());
     uint64_t first =
-        anew.Lease(space_, SpaceOptions(), {&request, 1}, behind.Now())->grants[0].segment.first;
+        anew.Allocate(space_, SpaceOptions(), {&request, 1}, behind.Now())->grants[0].segment.first;
     EXPECT_EQ(first >= end, seconds <= 120) << seconds;
   }
 }

@@ -198,9 +198,9 @@ TEST_F(RedisClusterTest, SegmentStore_LivesInOneSlotAndCountsAMoveAsALoss) {
   auto store = RedisSegmentStore::Open(cluster_.options()).value();
   SpaceName space;
   ASSERT_TRUE(store->Create(space, SpaceOptions(), absl::Now()).ok());
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   for (uint16_t section = 0; section < 256; ++section) requests.push_back({section, 64, 0});
-  LeaseReply before = store->Lease(space, SpaceOptions(), requests, absl::Now()).value();
+  SegmentReply before = store->Allocate(space, SpaceOptions(), requests, absl::Now()).value();
   EXPECT_EQ(before.grants.size(), 256u);
   uint16_t slot = redis::SlotOf("orders");
   size_t from = cluster_.OwnerOf(slot), to = (from + 1) % 3;
@@ -209,7 +209,7 @@ TEST_F(RedisClusterTest, SegmentStore_LivesInOneSlotAndCountsAMoveAsALoss) {
   ASSERT_EQ(cluster_.node(from).Ask(absl::StrCat("MIGRATE 127.0.0.1 ", cluster_.node(to).port(),
                                                  " locus:segments:{orders} 0 5000")),
             "OK");
-  LeaseReply after = store->Lease(space, SpaceOptions(), requests, absl::Now()).value();
+  SegmentReply after = store->Allocate(space, SpaceOptions(), requests, absl::Now()).value();
   EXPECT_TRUE(after.loss_noticed);
   for (size_t i = 0; i < 256; ++i) {
     EXPECT_GE(after.grants[i].segment.first, before.grants[i].segment.end());

@@ -197,8 +197,8 @@ TEST(RedisFaultTest, UserWithTheDocumentedRights_CanDoAllAndOneWithoutIsTold) {
   auto store = RedisSegmentStore::Open(options);
   ASSERT_TRUE(store.ok()) << store.status();
   ASSERT_TRUE((*store)->Create(SpaceName(), SpaceOptions(), absl::Now()).ok());
-  LeaseRequest request;
-  EXPECT_TRUE((*store)->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).ok());
+  SegmentRequest request;
+  EXPECT_TRUE((*store)->Allocate(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).ok());
   EXPECT_TRUE((*store)->Show(SpaceName(), absl::Now()).ok());
   // Also one who was made before types of sequences were listed in parts.
   for (const char* right : {"-hscan", "+hscan"}) {

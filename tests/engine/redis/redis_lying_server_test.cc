@@ -298,9 +298,9 @@ void UseStore(RedisSegmentStore& store) {
   SpaceName space;
   store.Create(space, SpaceOptions(), absl::Now()).IgnoreError();
   store.ReadOptions(space).status().IgnoreError();
-  LeaseRequest request;
+  SegmentRequest request;
   request.length = 64;
-  store.Lease(space, SpaceOptions(), {&request, 1}, absl::Now()).status().IgnoreError();
+  store.Allocate(space, SpaceOptions(), {&request, 1}, absl::Now()).status().IgnoreError();
   auto view = store.Show(space, absl::Now());
   if (view.ok()) {
     EXPECT_LE(view->base, uint64_t{1} << 56);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The segment store on real servers: the contract, then the ways Redis can lose what was leased.
+// The segment store on real servers: the contract, then the ways Redis can lose what was allocated.
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "src/engine/redis/segment_store.h"
@@ -53,14 +53,14 @@ class RedisStoreTest : public ::testing::Test {
     clock_.Advance(absl::Hours(1));  // the floor has passed base
     return store;
   }
-  LeaseReply Lease(SegmentStore& store, uint16_t section = 0, uint64_t seen = 0) {
-    LeaseRequest request{section, 4096, seen};
-    auto reply = store.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now());
+  SegmentReply Allocate(SegmentStore& store, uint16_t section = 0, uint64_t seen = 0) {
+    SegmentRequest request{section, 4096, seen};
+    auto reply = store.Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now());
     EXPECT_TRUE(reply.ok()) << reply.status();
-    return reply.ok() ? *reply : LeaseReply{{LeaseGrant()}, {}, false};
+    return reply.ok() ? *reply : SegmentReply{{SegmentGrant()}, {}, false};
   }
-  static uint64_t EndOf(const LeaseReply& reply) { return reply.grants[0].segment.end(); }
-  static uint64_t FirstOf(const LeaseReply& reply) { return reply.grants[0].segment.first; }
+  static uint64_t EndOf(const SegmentReply& reply) { return reply.grants[0].segment.end(); }
+  static uint64_t FirstOf(const SegmentReply& reply) { return reply.grants[0].segment.first; }
 
   RedisServer server_;
   fakes::ManualClock clock_;
@@ -72,32 +72,33 @@ TEST_F(RedisStoreTest, WithoutAClockOfTests_TheServersTimeCounts) {
   ASSERT_TRUE(store.ok()) << store.status();
   absl::Time now = absl::Now();
   ASSERT_TRUE((*store)->Create(space_, SpaceOptions(), now).ok());
-  LeaseRequest request{0, 64, 0};
-  auto reply = (*store)->Lease(space_, SpaceOptions(), {&request, 1}, now);
+  SegmentRequest request{0, 64, 0};
+  auto reply = (*store)->Allocate(space_, SpaceOptions(), {&request, 1}, now);
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_LT(absl::AbsDuration(reply->granted_at - now), absl::Seconds(30));
   for (absl::Duration off : {-absl::Minutes(3), absl::Minutes(3)}) {
     EXPECT_TRUE(absl::IsFailedPrecondition(
-        (*store)->Lease(space_, SpaceOptions(), {&request, 1}, now + off).status()));
+        (*store)->Allocate(space_, SpaceOptions(), {&request, 1}, now + off).status()));
   }
 }
 
 TEST_F(RedisStoreTest, ManySections_AreOneScript) {
   auto store = OpenWithSpace();
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   for (uint16_t section = 0; section < 256; ++section) requests.push_back({section, 64, 0});
-  ASSERT_TRUE(store->Lease(space_, SpaceOptions(), requests, clock_.Now()).ok());
+  ASSERT_TRUE(store->Allocate(space_, SpaceOptions(), requests, clock_.Now()).ok());
   uint64_t calls = store->Stats().calls;
-  ASSERT_TRUE(store->Lease(space_, SpaceOptions(), requests, clock_.Now()).ok());
+  ASSERT_TRUE(store->Allocate(space_, SpaceOptions(), requests, clock_.Now()).ok());
   EXPECT_EQ(store->Stats().calls, calls + 1);
 }
 
 TEST_F(RedisStoreTest, EmptiedServer_IsFilledOnlyWhenAskedAndStartsAbove) {
   auto store = OpenWithSpace();
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   ASSERT_EQ(server_.Ask("FLUSHALL"), "OK");
-  LeaseRequest request{0, 64, end};
-  absl::Status missing = store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
+  SegmentRequest request{0, 64, end};
+  absl::Status missing =
+      store->Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
   EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
   EXPECT_NE(missing.message().find(std::to_string(server_.port())), std::string::npos) << missing;
   EXPECT_EQ(server_.Ask("DBSIZE"), "0");
@@ -105,24 +106,24 @@ TEST_F(RedisStoreTest, EmptiedServer_IsFilledOnlyWhenAskedAndStartsAbove) {
   others.section_size = 1024;
   ASSERT_TRUE(store->Create(space_, others, clock_.Now()).ok());
   absl::Status others_now =
-      store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
+      store->Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(others_now)) << others_now;
-  auto reply = store->Lease(space_, others, {&request, 1}, clock_.Now());
+  auto reply = store->Allocate(space_, others, {&request, 1}, clock_.Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_GE(reply->grants[0].segment.first, end);
 }
 
 TEST_F(RedisStoreTest, RestartFromAnOlderDump_IsALossForWhoeverComesFirst) {
   auto store = OpenWithSpace();
-  Lease(*store);
+  Allocate(*store);
   ASSERT_EQ(server_.Ask("SAVE"), "OK");
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   server_.KillHard();
   ASSERT_TRUE(server_.Start());
-  LeaseReply reply = Lease(*Open());
+  SegmentReply reply = Allocate(*Open());
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
-  LeaseReply later = Lease(*store);
+  SegmentReply later = Allocate(*store);
   EXPECT_FALSE(later.loss_noticed);
   EXPECT_EQ(FirstOf(later), EndOf(reply));
 }
@@ -130,88 +131,90 @@ TEST_F(RedisStoreTest, RestartFromAnOlderDump_IsALossForWhoeverComesFirst) {
 TEST_F(RedisStoreTest, FailoverToALaggingReplica_IsALoss) {
   RedisServer replica;
   auto store = OpenWithSpace();
-  Lease(*store);
+  Allocate(*store);
   ASSERT_TRUE(Replicate(server_, replica));
   CutOff(replica);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   server_.KillHard();
   replica.Ask("REPLICAOF NO ONE");
-  LeaseReply reply = Lease(*locus::Open(replica.options(), &clock_));
+  SegmentReply reply = Allocate(*locus::Open(replica.options(), &clock_));
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
 }
 
 TEST_F(RedisStoreTest, ReplicaThatAttaches_IsNoLoss) {
   auto store = OpenWithSpace();
-  Lease(*store);
+  Allocate(*store);
   RedisServer replica;
   ASSERT_TRUE(Replicate(server_, replica));
-  EXPECT_FALSE(Lease(*store).loss_noticed);
+  EXPECT_FALSE(Allocate(*store).loss_noticed);
 }
 
 TEST_F(RedisStoreTest, MasterThatWasAReplicaMeanwhile_IsALoss) {
   RedisServer other;
   auto store = OpenWithSpace();
-  Lease(*store);
+  Allocate(*store);
   ASSERT_TRUE(Replicate(server_, other));
   CutOff(other);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   other.Ask("REPLICAOF NO ONE");
   ASSERT_TRUE(Replicate(other, server_));
   server_.Ask("REPLICAOF NO ONE");
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
 }
 
-TEST_F(RedisStoreTest, WritableReplicaUnderAnOldConnection_LeasesNothing) {
+TEST_F(RedisStoreTest, WritableReplicaUnderAnOldConnection_AllocatesNothing) {
   RedisServer other;
   auto store = OpenWithSpace();
-  Lease(*store);
+  Allocate(*store);
   ASSERT_TRUE(Replicate(server_, other));
   other.Ask("REPLICAOF NO ONE");
   server_.Ask("CONFIG SET replica-read-only no");
   ASSERT_TRUE(Replicate(other, server_));
-  LeaseRequest request;
-  absl::Status status = store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
+  SegmentRequest request;
+  absl::Status status =
+      store->Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   server_.Ask("REPLICAOF NO ONE");
-  EXPECT_TRUE(Lease(*store).loss_noticed);
+  EXPECT_TRUE(Allocate(*store).loss_noticed);
 }
 
 TEST_F(RedisStoreTest, LossFoundByARaise_IsKept) {
   auto store = OpenWithSpace();
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   ASSERT_EQ(server_.Ask("SAVE"), "OK");
   server_.KillHard();
   ASSERT_TRUE(server_.Start());
   store = Open();
   ASSERT_TRUE(store->Raise(space_, 5, RaiseReach::kAnywhere, clock_.Now()).ok());
   EXPECT_EQ(store->Show(space_, clock_.Now())->losses, 2u);
-  EXPECT_GE(FirstOf(Lease(*store)), end);
+  EXPECT_GE(FirstOf(Allocate(*store)), end);
 }
 
 // Not covered (docs/operations-engines.md): a rewind that leaves the same master.
 TEST_F(RedisStoreTest, RewindUnderTheSameMaster_RepeatsUntilSomebodyKnowsBetter) {
   auto store = OpenWithSpace();
   server_.Ask("COPY locus:segments:{orders} old");
-  Segment first = Lease(*store).grants[0].segment;
+  Segment first = Allocate(*store).grants[0].segment;
   server_.Ask("RENAME old locus:segments:{orders}");
-  EXPECT_EQ(Lease(*Open()).grants[0].segment, first) << "this is the hole";
-  LeaseReply reply = Lease(*store, 0, first.end() + 64 * 4096);
+  EXPECT_EQ(Allocate(*Open()).grants[0].segment, first) << "this is the hole";
+  SegmentReply reply = Allocate(*store, 0, first.end() + 64 * 4096);
   EXPECT_TRUE(reply.loss_noticed) << "and this is how it closes";
 }
 
 // Not covered (docs/operations-engines.md): without replicas a master forgets, after
-// repl-backlog-ttl, that it ever was one. By default the floor has passed all leases until then.
+// repl-backlog-ttl, that it ever was one. By default the floor has passed all allocations until
+// then.
 TEST_F(RedisStoreTest, MasterThatWasAReplicaAndThenLongAlone_RepeatsWhereThatIsShort) {
   RedisServer other;
   auto store = OpenWithSpace();
   server_.Ask("CONFIG SET repl-backlog-ttl 1");
-  Lease(*store);
+  Allocate(*store);
   ASSERT_TRUE(Replicate(server_, other));
   CutOff(other);
-  Segment lost = Lease(*store).grants[0].segment;
+  Segment lost = Allocate(*store).grants[0].segment;
   other.Ask("REPLICAOF NO ONE");
   ASSERT_TRUE(Replicate(other, server_));
   server_.Ask("REPLICAOF NO ONE");
@@ -220,52 +223,52 @@ TEST_F(RedisStoreTest, MasterThatWasAReplicaAndThenLongAlone_RepeatsWhereThatIsS
     std::string info = server_.Ask("INFO replication");
     return info.find("second_repl_offset:-1") != std::string::npos;
   }));
-  EXPECT_EQ(Lease(*Open()).grants[0].segment, lost) << "this is the hole";
+  EXPECT_EQ(Allocate(*Open()).grants[0].segment, lost) << "this is the hole";
   clock_.Advance(absl::Hours(1));
-  EXPECT_GE(FirstOf(Lease(*Open())), lost.end() + SpaceOptions().max_lead) << "too late for it";
+  EXPECT_GE(FirstOf(Allocate(*Open())), lost.end() + SpaceOptions().max_lead) << "too late for it";
 }
 
 // Not covered: an old master that still grants, once its floor has passed the new one's base.
 TEST_F(RedisStoreTest, TwoMasters_ApartForMinutesAndThenOverlap) {
   RedisServer replica;
   auto store = OpenWithSpace();
-  Lease(*store);
+  Allocate(*store);
   ASSERT_TRUE(Replicate(server_, replica));
   replica.Ask("REPLICAOF NO ONE");
   auto other = locus::Open(replica.options(), &clock_);
-  uint64_t first = FirstOf(Lease(*other));
-  EXPECT_LT(EndOf(Lease(*store)), first) << "not yet";
+  uint64_t first = FirstOf(Allocate(*other));
+  EXPECT_LT(EndOf(Allocate(*store)), first) << "not yet";
   clock_.Advance(absl::Hours(1));
-  EXPECT_EQ(FirstOf(Lease(*store)), FirstOf(Lease(*other))) << "this is the hole";
+  EXPECT_EQ(FirstOf(Allocate(*store)), FirstOf(Allocate(*other))) << "this is the hole";
 }
 
 TEST_F(RedisStoreTest, OtherSchemaOrSpoiltState_IsNamed) {
   auto store = OpenWithSpace();
   server_.Ask("HSET locus:segments:{orders} schema 2");
-  LeaseRequest request{0, 64, 0};
-  auto lease = [&] {
-    return store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
+  SegmentRequest request{0, 64, 0};
+  auto allocation = [&] {
+    return store->Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
   };
-  EXPECT_TRUE(absl::IsFailedPrecondition(lease())) << lease();
+  EXPECT_TRUE(absl::IsFailedPrecondition(allocation())) << allocation();
   server_.Ask("HSET locus:segments:{orders} schema 1 base x");
-  EXPECT_TRUE(absl::IsDataLoss(lease())) << lease();
+  EXPECT_TRUE(absl::IsDataLoss(allocation())) << allocation();
   server_.Ask("HSET locus:segments:{orders} base 64 0 65");
-  EXPECT_TRUE(absl::IsDataLoss(lease())) << lease();
+  EXPECT_TRUE(absl::IsDataLoss(allocation())) << allocation();
   server_.Ask("SET locus:segments:{orders} x");
-  EXPECT_TRUE(absl::IsDataLoss(lease())) << lease();
+  EXPECT_TRUE(absl::IsDataLoss(allocation())) << allocation();
 }
 
 TEST_F(RedisStoreTest, ForkedChild_IsRefused) {
   auto store = OpenWithSpace();
   ChildProcess child([&] {
-    LeaseRequest request{0, 64, 0};
+    SegmentRequest request{0, 64, 0};
     bool refused = absl::IsFailedPrecondition(
-        store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status());
+        store->Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status());
     store.reset();
     return refused ? 0 : 1;
   });
   EXPECT_EQ(child.Wait(), 0);
-  Lease(*store);
+  Allocate(*store);
 }
 
 }  // namespace

@@ -30,18 +30,18 @@ class SqliteTest : public ::testing::Test {
   void CreateSpace(SegmentStore& store) {
     ASSERT_TRUE(store.Create(space_, SpaceOptions(), clock_.Now()).ok());
   }
-  absl::StatusOr<LeaseReply> TryLease(SegmentStore& store, uint16_t section = 0,
-                                      uint64_t seen = 0) {
-    LeaseRequest request{section, 4096, seen};
-    return store.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now());
+  absl::StatusOr<SegmentReply> TryAllocate(SegmentStore& store, uint16_t section = 0,
+                                           uint64_t seen = 0) {
+    SegmentRequest request{section, 4096, seen};
+    return store.Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now());
   }
-  LeaseReply Lease(SegmentStore& store, uint16_t section = 0, uint64_t seen = 0) {
-    auto reply = TryLease(store, section, seen);
+  SegmentReply Allocate(SegmentStore& store, uint16_t section = 0, uint64_t seen = 0) {
+    auto reply = TryAllocate(store, section, seen);
     EXPECT_TRUE(reply.ok()) << reply.status();
-    return reply.ok() ? *reply : LeaseReply{{LeaseGrant()}, {}, false};
+    return reply.ok() ? *reply : SegmentReply{{SegmentGrant()}, {}, false};
   }
-  static uint64_t EndOf(const LeaseReply& reply) { return reply.grants[0].segment.end(); }
-  static uint64_t FirstOf(const LeaseReply& reply) { return reply.grants[0].segment.first; }
+  static uint64_t EndOf(const SegmentReply& reply) { return reply.grants[0].segment.end(); }
+  static uint64_t FirstOf(const SegmentReply& reply) { return reply.grants[0].segment.first; }
 
   TemporaryDirectory directory_;
   const std::string path_;

@@ -18,10 +18,10 @@ namespace fs = std::filesystem;
 TEST_F(SqliteTest, Reopened_GoesOnWithoutALoss) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   store.reset();
   store = MustOpen(path_, false);
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_EQ(FirstOf(reply), end);
   EXPECT_FALSE(reply.loss_noticed);
 }
@@ -35,7 +35,7 @@ TEST_F(SqliteTest, SameOldCopyPutBackTwice_RepeatsNothing) {
   uint64_t end = 0;
   for (int i = 0; i < 3; ++i) {
     fs::copy_file(directory_ / "copy.db", path_, fs::copy_options::overwrite_existing);
-    LeaseReply reply = Lease(*MustOpen(path_, false));
+    SegmentReply reply = Allocate(*MustOpen(path_, false));
     EXPECT_EQ(reply.loss_noticed, i > 0);
     EXPECT_GE(FirstOf(reply), end);
     end = EndOf(reply);
@@ -47,7 +47,7 @@ TEST_F(SqliteTest, FileDeletedTwiceBesideItsSidecar_RepeatsNothing) {
   for (int i = 0; i < 3; ++i) {
     auto store = MustOpen(path_);
     CreateSpace(*store);
-    LeaseReply reply = Lease(*store);
+    SegmentReply reply = Allocate(*store);
     EXPECT_GE(FirstOf(reply), end);
     end = EndOf(reply);
     store.reset();
@@ -58,12 +58,12 @@ TEST_F(SqliteTest, FileDeletedTwiceBesideItsSidecar_RepeatsNothing) {
 TEST_F(SqliteTest, MissingSidecar_IsALoss) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   fs::remove(sidecar_);
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GT(FirstOf(reply), end);
-  EXPECT_FALSE(Lease(*store).loss_noticed);
+  EXPECT_FALSE(Allocate(*store).loss_noticed);
 }
 
 TEST_F(SqliteTest, SpoiledSidecar_IsALoss) {
@@ -78,8 +78,8 @@ TEST_F(SqliteTest, SpoiledSidecar_IsALoss) {
     if (spoil == 3) ++text[20];
     if (spoil == 4) text.erase(text.find("space"));
     std::ofstream(sidecar_) << text;
-    EXPECT_TRUE(Lease(*store).loss_noticed) << text;
-    EXPECT_FALSE(Lease(*store).loss_noticed);
+    EXPECT_TRUE(Allocate(*store).loss_noticed) << text;
+    EXPECT_FALSE(Allocate(*store).loss_noticed);
   }
 }
 
@@ -87,17 +87,17 @@ TEST_F(SqliteTest, SpoiledSidecar_IsALoss) {
 TEST_F(SqliteTest, SidecarAheadByOne_CostsOneFalseLoss) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   {
     auto file = sqlite::SidecarFile::Lock(path_, absl::Seconds(1)).value();
     sqlite::Sidecar sidecar = file.Read().value();
     ++sidecar.identity.generation;
     ASSERT_TRUE(file.Write(sidecar).ok());
   }
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
-  EXPECT_FALSE(Lease(*store).loss_noticed);
+  EXPECT_FALSE(Allocate(*store).loss_noticed);
 }
 
 TEST_F(SqliteTest, LossInOneSpace_LiftsAllSpaces) {
@@ -106,7 +106,7 @@ TEST_F(SqliteTest, LossInOneSpace_LiftsAllSpaces) {
   SpaceName other = SpaceName::Parse("other").value();
   ASSERT_TRUE(store->Create(other, SpaceOptions(), clock_.Now()).ok());
   fs::remove(sidecar_);
-  Lease(*store);
+  Allocate(*store);
   EXPECT_EQ(store->Show(other, clock_.Now())->losses, 2u);
 }
 
@@ -119,19 +119,19 @@ void RemoveLog(const std::string& path) {
 TEST_F(SqliteTest, OldCopyRenamedIntoPlace_IsNoticedByOldAndNewHandles) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  Lease(*store);
+  Allocate(*store);
   store.reset();
   fs::copy_file(path_, directory_ / "copy.db");
   store = MustOpen(path_);
   uint64_t end = 0;
-  for (int i = 0; i < 50; ++i) end = EndOf(Lease(*store, 0, end));
+  for (int i = 0; i < 50; ++i) end = EndOf(Allocate(*store, 0, end));
   RemoveLog(path_);
   fs::rename(directory_ / "copy.db", path_);
 
-  LeaseReply by_new = Lease(*MustOpen(path_, false), 0, 0);
+  SegmentReply by_new = Allocate(*MustOpen(path_, false), 0, 0);
   EXPECT_TRUE(by_new.loss_noticed);
   EXPECT_GE(FirstOf(by_new), end);
-  LeaseReply by_old = Lease(*store, 0, end);
+  SegmentReply by_old = Allocate(*store, 0, end);
   EXPECT_GE(FirstOf(by_old), EndOf(by_new)) << "the handle opened the new file";
 }
 
@@ -140,14 +140,14 @@ TEST_F(SqliteTest, OldCopyRenamedIntoPlace_IsNoticedByOldAndNewHandles) {
 TEST_F(SqliteTest, LogRemovedUnderAnOpenHandle_ItWorksOnANewLogAndRepeatsNothing) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  Lease(*store);
+  Allocate(*store);
   sqlite3* db;
   sqlite3_open(path_.c_str(), &db);
   sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
   sqlite3_close(db);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   RemoveLog(path_);
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_TRUE(fs::exists(path_ + "-wal"));
   EXPECT_GE(FirstOf(reply), end);
 }
@@ -155,17 +155,17 @@ TEST_F(SqliteTest, LogRemovedUnderAnOpenHandle_ItWorksOnANewLogAndRepeatsNothing
 TEST_F(SqliteTest, OldCopyWrittenInPlace_IsNoticed) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  Lease(*store);
+  Allocate(*store);
   store.reset();
   fs::copy_file(path_, directory_ / "copy.db");
   store = MustOpen(path_);
   uint64_t end = 0;
-  for (int i = 0; i < 50; ++i) end = EndOf(Lease(*store));
+  for (int i = 0; i < 50; ++i) end = EndOf(Allocate(*store));
   store.reset();  // the log goes into the file
   std::ofstream(path_, std::ios::in | std::ios::binary)
       << std::ifstream(directory_ / "copy.db", std::ios::binary).rdbuf();
   store = MustOpen(path_, false);
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
 }
@@ -174,25 +174,25 @@ TEST_F(SqliteTest, OldCopyWrittenInPlace_IsNoticed) {
 TEST_F(SqliteTest, OldCopyWrittenInPlaceUnderOpenHandles_RepeatsNothing) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  for (uint16_t section = 0; section < 200; ++section) Lease(*store, section);
+  for (uint16_t section = 0; section < 200; ++section) Allocate(*store, section);
   store.reset();
   fs::copy_file(path_, directory_ / "copy.db");
   store = MustOpen(path_);
   std::map<uint16_t, uint64_t> ends;
   for (uint16_t section = 0; section < 200; ++section)
-    ends[section] = EndOf(Lease(*store, section));
+    ends[section] = EndOf(Allocate(*store, section));
   auto other = MustOpen(path_);
   sqlite3* db;
   sqlite3_open(path_.c_str(), &db);
   ASSERT_EQ(sqlite3_exec(db, "PRAGMA wal_checkpoint(RESTART)", nullptr, nullptr, nullptr),
             SQLITE_OK);
   sqlite3_close(db);
-  for (int i = 0; i < 3; ++i) ends[0] = EndOf(Lease(*store, 0));
+  for (int i = 0; i < 3; ++i) ends[0] = EndOf(Allocate(*store, 0));
   std::ofstream(path_, std::ios::in | std::ios::binary)
       << std::ifstream(directory_ / "copy.db", std::ios::binary).rdbuf();
   for (uint16_t section = 0; section < 200; ++section) {
     SegmentStore& by = section % 2 == 0 ? *store : *other;
-    auto reply = TryLease(by, section);
+    auto reply = TryAllocate(by, section);
     if (!reply.ok()) {
       EXPECT_TRUE(absl::IsDataLoss(reply.status())) << reply.status();
       continue;
@@ -207,20 +207,20 @@ TEST_F(SqliteTest, StoreDeletedAndCreatedAgain_StartsAboveAllLeasesOfTheOldOne) 
   CreateSpace(*store);
   clock_.Advance(absl::Hours(1));
   uint64_t end = 0;
-  for (int i = 0; i < 100; ++i) end = EndOf(Lease(*store));
+  for (int i = 0; i < 100; ++i) end = EndOf(Allocate(*store));
   store.reset();
   for (const char* suffix : {"", "-wal", "-shm", "-locus"}) fs::remove(path_ + suffix);
   store = MustOpen(path_);
   CreateSpace(*store);
-  EXPECT_GE(FirstOf(Lease(*store)), end);
+  EXPECT_GE(FirstOf(Allocate(*store)), end);
 }
 
-TEST_F(SqliteTest, StoreDeletedUnderAnOpenHandle_LeasesNothingMore) {
+TEST_F(SqliteTest, StoreDeletedUnderAnOpenHandle_AllocatesNothingMore) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  Lease(*store);
+  Allocate(*store);
   fs::remove(path_);
-  EXPECT_TRUE(absl::IsNotFound(TryLease(*store).status()));
+  EXPECT_TRUE(absl::IsNotFound(TryAllocate(*store).status()));
   EXPECT_FALSE(fs::exists(path_));
 }
 
@@ -231,13 +231,13 @@ TEST_F(SqliteTest, FileAndSidecarPutBackTogether_RepeatUntilSomebodyKnowsBetter)
   store.reset();
   fs::copy_file(path_, directory_ / "copy.db");
   fs::copy_file(sidecar_, directory_ / "copy.sidecar");
-  Segment first = Lease(*MustOpen(path_)).grants[0].segment;
+  Segment first = Allocate(*MustOpen(path_)).grants[0].segment;
   fs::rename(directory_ / "copy.db", path_);
   fs::rename(directory_ / "copy.sidecar", sidecar_);
   store = MustOpen(path_, false);
-  EXPECT_EQ(Lease(*store).grants[0].segment, first) << "this is the hole";
+  EXPECT_EQ(Allocate(*store).grants[0].segment, first) << "this is the hole";
   uint64_t seen = first.end() + 64 * 4096;
-  EXPECT_TRUE(Lease(*store, 0, seen).loss_noticed) << "and this is how it closes";
+  EXPECT_TRUE(Allocate(*store, 0, seen).loss_noticed) << "and this is how it closes";
 }
 
 // Not covered: a copy elsewhere that goes on granting.
@@ -245,8 +245,8 @@ TEST_F(SqliteTest, CopyThatStillGrants_RepeatsTheOthersSequences) {
   CreateSpace(*MustOpen(path_));
   fs::copy_file(path_, directory_ / "copy.db");
   fs::copy_file(sidecar_, directory_ / "copy.db-locus");
-  Segment one = Lease(*MustOpen(path_)).grants[0].segment;
-  Segment other = Lease(*MustOpen(directory_ / "copy.db")).grants[0].segment;
+  Segment one = Allocate(*MustOpen(path_)).grants[0].segment;
+  Segment other = Allocate(*MustOpen(directory_ / "copy.db")).grants[0].segment;
   EXPECT_EQ(one, other);
 }
 
@@ -254,25 +254,26 @@ TEST_F(SqliteTest, ClockThatWasAhead_IsRepairedByDeclaringARestore) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   clock_.Jump(absl::Hours(24 * 30));
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   clock_.Jump(-absl::Hours(24 * 30));
-  absl::Status status = TryLease(*store).status();
+  absl::Status status = TryAllocate(*store).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
-  EXPECT_NE(status.message().find("behind the newest lease"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("behind the newest allocation"), absl::string_view::npos)
+      << status;
   ASSERT_TRUE(store->DeclareRestored(space_, clock_.Now()).ok());
-  EXPECT_GE(FirstOf(Lease(*store)), end);
+  EXPECT_GE(FirstOf(Allocate(*store)), end);
 }
 
 TEST_F(SqliteTest, ClockThatWasAheadAndALostSidecar_AreRepairedTogether) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   clock_.Jump(absl::Hours(24 * 30));
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   clock_.Jump(-absl::Hours(24 * 30));
   fs::remove(sidecar_);
-  EXPECT_TRUE(absl::IsFailedPrecondition(TryLease(*store).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(TryAllocate(*store).status()));
   ASSERT_TRUE(store->DeclareRestored(space_, clock_.Now()).ok());
-  EXPECT_GE(FirstOf(Lease(*store)), end);
+  EXPECT_GE(FirstOf(Allocate(*store)), end);
 }
 
 // The commands of docs/operations.md, run as they stand there, under an open handle.
@@ -293,7 +294,7 @@ TEST_F(SqliteRestoreTest, StepsOfTheRunbook_LoseNothing) {
   const std::string orders = directory_ / "orders.db";
   auto store = MustOpen(orders);
   CreateSpace(*store);
-  Lease(*store);
+  Allocate(*store);
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(orders.c_str(), &db), SQLITE_OK);
   std::string backup = "VACUUM INTO '" + (directory_ / "copy.db") + "'";
@@ -301,7 +302,7 @@ TEST_F(SqliteRestoreTest, StepsOfTheRunbook_LoseNothing) {
   sqlite3_close(db);
   fs::permissions(orders, fs::perms(0640));
   uint64_t end = 0;
-  for (int i = 0; i < 20; ++i) end = EndOf(Lease(*store));
+  for (int i = 0; i < 20; ++i) end = EndOf(Allocate(*store));
 
   std::string commands = RestoreCommands();
   ASSERT_NE(commands.find("mv orders.db lost.db"), std::string::npos) << commands;
@@ -310,11 +311,11 @@ TEST_F(SqliteRestoreTest, StepsOfTheRunbook_LoseNothing) {
 
   EXPECT_EQ(fs::status(orders).permissions(), fs::perms(0640));
   EXPECT_EQ(store->Show(space_, clock_.Now())->losses, 1u) << "as the copy has it";
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
   EXPECT_EQ(store->Show(space_, clock_.Now())->losses, 2u);
-  // What was moved aside is whole: the log has the newest leases.
+  // What was moved aside is whole: the log has the newest allocations.
   EXPECT_EQ(MustOpen(directory_ / "lost.db", false)->Show(space_, clock_.Now())->sections[0].head,
             end);
 }

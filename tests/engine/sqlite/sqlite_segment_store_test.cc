@@ -99,16 +99,16 @@ TEST_F(SqliteTest, DiskFull_IsUnavailableAndGoesOnWhenThereIsRoomAgain) {
   ChildProcess child([&] {
     signal(SIGXFSZ, SIG_IGN);
     auto store = MustOpen(path_, false);
-    uint64_t end = EndOf(Lease(*store));
+    uint64_t end = EndOf(Allocate(*store));
     rlimit limit{};
     getrlimit(RLIMIT_FSIZE, &limit);
     rlimit small = limit;
     small.rlim_cur = 100;  // of any file: neither the log nor the sidecar can grow
     setrlimit(RLIMIT_FSIZE, &small);
-    absl::Status full = TryLease(*store).status();
+    absl::Status full = TryAllocate(*store).status();
     if (!absl::IsUnavailable(full)) return 1;
     setrlimit(RLIMIT_FSIZE, &limit);
-    auto after = TryLease(*store);
+    auto after = TryAllocate(*store);
     if (!after.ok()) return 2;
     return FirstOf(*after) >= end ? 0 : 3;
   });
@@ -123,9 +123,9 @@ TEST_F(SqliteTest, LockHeldByAnother_IsUnavailableAfterTheTimeout) {
   sqlite3* db;
   sqlite3_open(path_.c_str(), &db);
   ASSERT_EQ(sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  EXPECT_TRUE(absl::IsUnavailable(TryLease(*store).status()));
+  EXPECT_TRUE(absl::IsUnavailable(TryAllocate(*store).status()));
   sqlite3_close(db);
-  EXPECT_TRUE(TryLease(*store).ok());
+  EXPECT_TRUE(TryAllocate(*store).ok());
 }
 
 TEST_F(SqliteTest, StoreOpenedInAChildWhoseParentHadOneOpen_IsRefused) {
@@ -146,12 +146,12 @@ TEST_F(SqliteTest, ValuesThatCannotBe_AreDataLoss) {
     std::string path = directory_ / ("spoilt" + std::to_string(std::hash<std::string>()(spoil)));
     auto store = MustOpen(path);
     CreateSpace(*store);
-    Lease(*store);
+    Allocate(*store);
     sqlite3* db;
     sqlite3_open(path.c_str(), &db);
     ASSERT_EQ(sqlite3_exec(db, spoil, nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(db);
-    EXPECT_TRUE(absl::IsDataLoss(TryLease(*store).status())) << spoil;
+    EXPECT_TRUE(absl::IsDataLoss(TryAllocate(*store).status())) << spoil;
   }
 }
 
@@ -161,17 +161,17 @@ TEST_F(SqliteTest, ForkedWhileALeaseHoldsTheLock_ChildIsRefusedAtOnce) {
   sqlite3* db;
   sqlite3_open(path_.c_str(), &db);
   ASSERT_EQ(sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  std::atomic<bool> leasing{false};
-  std::thread leaser([&] {
-    leasing = true;
-    EXPECT_TRUE(TryLease(*store).ok());
+  std::atomic<bool> allocating{false};
+  std::thread allocator([&] {
+    allocating = true;
+    EXPECT_TRUE(TryAllocate(*store).ok());
   });
-  while (!leasing) sched_yield();
-  // The lease waits for the file's lock by now, or will: either way no child may wait for it.
+  while (!allocating) sched_yield();
+  // The allocation waits for the file's lock by now, or will: either way no child may wait for it.
   for (int i = 0; i < 20; ++i) {
     ChildProcess child([&] {
       alarm(60);
-      bool refused = absl::IsFailedPrecondition(TryLease(*store).status()) &&
+      bool refused = absl::IsFailedPrecondition(TryAllocate(*store).status()) &&
                      absl::IsFailedPrecondition(store->ReadOptions(space_).status()) &&
                      absl::IsFailedPrecondition(store->Show(space_, clock_.Now()).status());
       return refused ? 0 : 1;
@@ -180,20 +180,20 @@ TEST_F(SqliteTest, ForkedWhileALeaseHoldsTheLock_ChildIsRefusedAtOnce) {
   }
   sqlite3_exec(db, "ROLLBACK", nullptr, nullptr, nullptr);
   sqlite3_close(db);
-  leaser.join();
+  allocator.join();
 }
 
 TEST_F(SqliteTest, ForkedChild_IsRefusedAndTheParentGoesOn) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   ChildProcess child([&] {
-    bool refused = absl::IsFailedPrecondition(TryLease(*store).status());
+    bool refused = absl::IsFailedPrecondition(TryAllocate(*store).status());
     store.reset();
     return refused ? 0 : 1;
   });
   EXPECT_EQ(child.Wait(), 0);
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_EQ(FirstOf(reply), end);
   EXPECT_FALSE(reply.loss_noticed);
 }
@@ -203,8 +203,8 @@ TEST_F(SqliteTest, SymbolicLink_SharesTheSidecarOfItsTarget) {
   CreateSpace(*store);
   fs::create_symlink(path_, directory_ / "link.db");
   auto linked = MustOpen(directory_ / "link.db", false);
-  uint64_t end = EndOf(Lease(*store));
-  LeaseReply reply = Lease(*linked);
+  uint64_t end = EndOf(Allocate(*store));
+  SegmentReply reply = Allocate(*linked);
   EXPECT_EQ(FirstOf(reply), end);
   EXPECT_FALSE(reply.loss_noticed);
 }

@@ -71,10 +71,10 @@ TEST_F(SqliteSequencerTest, BadOptions_AreRefusedBeforeAnythingIsOpened) {
 TEST_F(SqliteSequencerTest, OneFile_HoldsSegmentsAndSequences) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  LeaseReply before = Lease(*store);
+  SegmentReply before = Allocate(*store);
   auto sequencer = MustOpenSequencer(path_);
   EXPECT_EQ(sequencer->Next("a").value(), 1);
-  LeaseReply after = Lease(*store);
+  SegmentReply after = Allocate(*store);
   EXPECT_FALSE(after.loss_noticed);
   EXPECT_EQ(FirstOf(after), EndOf(before));
   EXPECT_EQ(sequencer->Next("a").value(), 2);

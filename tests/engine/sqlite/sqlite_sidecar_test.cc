@@ -64,14 +64,14 @@ TEST_F(SqliteSidecarTest, ThreeThousandSpaces_AreNoLoss) {
   const uint64_t base = Show(*store).base;
   uint64_t end = 0;
   for (int i = 0; i < 20; ++i) {
-    LeaseReply reply = Lease(*store);
+    SegmentReply reply = Allocate(*store);
     EXPECT_FALSE(reply.loss_noticed) << i;
     EXPECT_GE(FirstOf(reply), end);
     end = EndOf(reply);
   }
   SpaceName one_more = SpaceName::Parse("one-more").value();
   ASSERT_TRUE(store->Create(one_more, SpaceOptions(), clock_.Now()).ok());
-  EXPECT_FALSE(Lease(*store).loss_noticed);
+  EXPECT_FALSE(Allocate(*store).loss_noticed);
   EXPECT_EQ(Show(*store).base, base);
   EXPECT_EQ(Show(*store).losses, 1u);
 
@@ -81,12 +81,12 @@ TEST_F(SqliteSidecarTest, ThreeThousandSpaces_AreNoLoss) {
   fs::copy_file(path_, directory_ / "copy.db");
   fs::copy_file(sidecar_, directory_ / "copy.sidecar");
   store = MustOpen(path_);
-  for (int i = 0; i < 20; ++i) end = EndOf(Lease(*store));
+  for (int i = 0; i < 20; ++i) end = EndOf(Allocate(*store));
   store.reset();
   fs::rename(directory_ / "copy.db", path_);
   fs::rename(directory_ / "copy.sidecar", sidecar_);
   clock_.Advance(absl::Seconds(1024 + 120 + 60));
-  EXPECT_GE(FirstOf(Lease(*MustOpen(path_))), end);
+  EXPECT_GE(FirstOf(Allocate(*MustOpen(path_))), end);
 }
 
 // As a generator asks for when it warms up.
@@ -98,11 +98,11 @@ TEST_F(SqliteSidecarTest, LeaseOfAllSections_IsOneTransaction) {
     return file.Read()->identity.generation;
   };
   uint64_t before = generation();
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   for (uint16_t section = 0; section < 256; ++section) requests.push_back({section, 64, 0});
-  auto reply = store->Lease(space_, SpaceOptions(), requests, clock_.Now());
+  auto reply = store->Allocate(space_, SpaceOptions(), requests, clock_.Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
-  for (const LeaseGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
+  for (const SegmentGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
   EXPECT_EQ(generation(), before + 1);
 }
 
@@ -110,12 +110,12 @@ TEST_F(SqliteSidecarTest, MoreSpacesThanTheLimit_AreRefusedAtCreation) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   AddSpaces(sqlite::kMostSpaces - 1);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   absl::Status refused =
       store->Create(SpaceName::Parse("one-more").value(), SpaceOptions(), clock_.Now());
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_NE(refused.message().find("at most 4096"), absl::string_view::npos) << refused;
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_FALSE(reply.loss_noticed);
   EXPECT_EQ(FirstOf(reply), end) << "the spaces that are there go on";
 }
@@ -123,31 +123,31 @@ TEST_F(SqliteSidecarTest, MoreSpacesThanTheLimit_AreRefusedAtCreation) {
 TEST_F(SqliteSidecarTest, SidecarThatCannotBeRead_IsNotTakenForAnEmptyOne) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   const SpaceView before = Show(*store);
   const std::string text = SidecarText();
 
   fs::resize_file(sidecar_, size_t{2} << 20);
-  absl::Status too_large = TryLease(*store).status();
+  absl::Status too_large = TryAllocate(*store).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(too_large)) << too_large;
   EXPECT_NE(too_large.message().find(sidecar_), absl::string_view::npos) << too_large;
 
   // Line and sum as a later version may write them.
   std::ofstream(sidecar_) << "locus-sidecar 3 00112233445566778899aabbccddeeff 7 and more\n"
                              "sum 37854b307ee96166\n";
-  absl::Status newer = TryLease(*store).status();
+  absl::Status newer = TryAllocate(*store).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(newer)) << newer;
   EXPECT_NE(newer.message().find("version 3"), absl::string_view::npos) << newer;
 
   fs::remove(sidecar_);
   fs::create_directory(sidecar_);
-  absl::Status directory = TryLease(*store).status();
+  absl::Status directory = TryAllocate(*store).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(directory)) << directory;
   fs::remove(sidecar_);
 
   std::ofstream(sidecar_) << text;
   EXPECT_EQ(Show(*store).base, before.base);
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_FALSE(reply.loss_noticed);
   EXPECT_EQ(FirstOf(reply), end);
 }
@@ -155,12 +155,12 @@ TEST_F(SqliteSidecarTest, SidecarThatCannotBeRead_IsNotTakenForAnEmptyOne) {
 TEST_F(SqliteSidecarTest, SidecarOfVersion1_IsReadWithoutALossAndWrittenAsVersion2) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(Allocate(*store));
   Sql("UPDATE locus_store SET identity = x'00112233445566778899aabbccddeeff', generation = 7");
   std::ofstream(sidecar_) << "locus-sidecar 1 00112233445566778899aabbccddeeff 7\n"
                              "base orders 5000000000000\n"
                              "sum 6c34a4c25e826e0e\n";
-  LeaseReply reply = Lease(*store);
+  SegmentReply reply = Allocate(*store);
   EXPECT_FALSE(reply.loss_noticed);
   EXPECT_EQ(FirstOf(reply), end);
   EXPECT_EQ(SidecarText().find("locus-sidecar 2 00112233445566778899aabbccddeeff 8\n"
@@ -182,8 +182,8 @@ TEST_F(SqliteSidecarTest, SpaceCreatedAgainWithASlowerFloor_StartsAboveTheOldLea
     auto store = MustOpen(path_);
     ASSERT_TRUE(store->Create(space_, old_options, clock_.Now()).ok());
     clock_.Advance(absl::Hours(24 * 30));
-    LeaseRequest request{0, uint64_t{1} << 28, 0};
-    auto reply = store->Lease(space_, old_options, {&request, 1}, clock_.Now());
+    SegmentRequest request{0, uint64_t{1} << 28, 0};
+    auto reply = store->Allocate(space_, old_options, {&request, 1}, clock_.Now());
     ASSERT_TRUE(reply.ok()) << reply.status();
     uint64_t end = EndOf(*reply);
     store.reset();
@@ -194,7 +194,7 @@ TEST_F(SqliteSidecarTest, SpaceCreatedAgainWithASlowerFloor_StartsAboveTheOldLea
     store = MustOpen(path_);
     ASSERT_TRUE(store->Create(space_, options, clock_.Now()).ok());
     request.length = 64;
-    reply = store->Lease(space_, options, {&request, 1}, clock_.Now());
+    reply = store->Allocate(space_, options, {&request, 1}, clock_.Now());
     ASSERT_TRUE(reply.ok()) << reply.status();
     EXPECT_GE(FirstOf(*reply), end);
     store.reset();
@@ -212,12 +212,12 @@ TEST_F(SqliteSidecarTest, CopyOfASpaceWithASlowerFloorPutBack_StartsAboveTheFast
   fs::rename(path_, directory_ / "copy.db");
   ASSERT_TRUE(MustOpen(path_)->Create(space_, fast, clock_.Now()).ok());
   clock_.Advance(absl::Hours(24));
-  LeaseRequest request{0, 4096, 0};
-  auto reply = MustOpen(path_)->Lease(space_, fast, {&request, 1}, clock_.Now());
+  SegmentRequest request{0, 4096, 0};
+  auto reply = MustOpen(path_)->Allocate(space_, fast, {&request, 1}, clock_.Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
   uint64_t end = EndOf(*reply);
   fs::rename(directory_ / "copy.db", path_);
-  reply = MustOpen(path_)->Lease(space_, slow, {&request, 1}, clock_.Now());
+  reply = MustOpen(path_)->Allocate(space_, slow, {&request, 1}, clock_.Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_TRUE(reply->loss_noticed);
   EXPECT_GE(FirstOf(*reply), end);
@@ -229,7 +229,7 @@ TEST_F(SqliteSidecarTest, LeasesThatFailAtCommit_RaiseNothing) {
   ChildProcess child([&] {
     signal(SIGXFSZ, SIG_IGN);
     auto store = MustOpen(path_, false);
-    uint64_t end = EndOf(Lease(*store));
+    uint64_t end = EndOf(Allocate(*store));
     const std::string text = SidecarText();
     rlimit limit{};
     getrlimit(RLIMIT_FSIZE, &limit);
@@ -239,12 +239,12 @@ TEST_F(SqliteSidecarTest, LeasesThatFailAtCommit_RaiseNothing) {
       return 1;
     setrlimit(RLIMIT_FSIZE, &small);
     for (int i = 0; i < 12; ++i) {
-      absl::Status full = TryLease(*store).status();
+      absl::Status full = TryAllocate(*store).status();
       if (!absl::IsUnavailable(full)) return 2;
       if (SidecarText() != text) return 3;
     }
     setrlimit(RLIMIT_FSIZE, &limit);
-    LeaseReply after = Lease(*store);
+    SegmentReply after = Allocate(*store);
     if (after.loss_noticed || FirstOf(after) != end) return 4;
     return Show(*store).losses == 1 ? 0 : 5;
   });
@@ -257,7 +257,7 @@ TEST_F(SqliteSidecarTest, LossWhoseLeasesFailAtCommit_RaisesBaseOnce) {
   ChildProcess child([&] {
     signal(SIGXFSZ, SIG_IGN);
     auto store = MustOpen(path_, false);
-    Lease(*store);
+    Allocate(*store);
     const uint64_t base = Show(*store).base;
     fs::remove(sidecar_);
     rlimit limit{};
@@ -266,10 +266,10 @@ TEST_F(SqliteSidecarTest, LossWhoseLeasesFailAtCommit_RaisesBaseOnce) {
     small.rlim_cur = 1024;
     setrlimit(RLIMIT_FSIZE, &small);
     for (int i = 0; i < 12; ++i) {
-      if (!absl::IsUnavailable(TryLease(*store).status())) return 1;
+      if (!absl::IsUnavailable(TryAllocate(*store).status())) return 1;
     }
     setrlimit(RLIMIT_FSIZE, &limit);
-    if (!Lease(*store).loss_noticed) return 2;
+    if (!Allocate(*store).loss_noticed) return 2;
     SpaceView view = Show(*store);
     if (view.losses != 2) return 3;
     return view.base <= base + 2 * SpaceOptions().max_lead ? 0 : 4;
@@ -285,7 +285,7 @@ TEST_F(SqliteSidecarTest, ReaderThatLocksTheSidecar_StallsNobody) {
   int reader = open(sidecar_.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(reader, 0);
   ASSERT_EQ(flock(reader, LOCK_EX | LOCK_NB), 0);
-  EXPECT_TRUE(TryLease(*store).ok());
+  EXPECT_TRUE(TryAllocate(*store).ok());
   close(reader);
 }
 
@@ -300,7 +300,7 @@ TEST_F(SqliteSidecarTest, LockFile_MayBeOpenedByThoseWhoMayWriteTheDatabaseOnly)
   for (auto [database, expected] : {std::pair{0644, 0600}, std::pair{0664, 0660}}) {
     ASSERT_EQ(chmod(path_.c_str(), database), 0);
     fs::remove(lock);
-    Lease(*MustOpen(path_));
+    Allocate(*MustOpen(path_));
     EXPECT_EQ(mode_of(lock), static_cast<mode_t>(expected));
   }
 }
@@ -314,7 +314,7 @@ TEST_F(SqliteSidecarTest, FilesMadeBesideTheDatabase_HaveItsOwner) {
   struct stat database {};
   ASSERT_EQ(stat(path_.c_str(), &database), 0);
   for (const char* suffix : {"-locus", "-locus-lock"}) fs::remove(path_ + suffix);
-  Lease(*MustOpen(path_));
+  Allocate(*MustOpen(path_));
   for (const char* suffix : {"-locus", "-locus-lock"}) {
     struct stat beside {};
     ASSERT_EQ(stat((path_ + suffix).c_str(), &beside), 0) << suffix;

@@ -155,10 +155,10 @@ TEST_F(SqliteWorkerLeaseTest, SegmentsInTheSameFile_AreAnotherMatter) {
   options.create = true;
   auto segments = *SqliteSegmentStore::Open(path_, options);
   ASSERT_TRUE(segments->Create(space_, SpaceOptions(), clock_.Now()).ok());
-  LeaseRequest request{0, 64, 0};
+  SegmentRequest request{0, 64, 0};
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(
-        segments->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now())->loss_noticed);
+        segments->Allocate(space_, SpaceOptions(), {&request, 1}, clock_.Now())->loss_noticed);
     ASSERT_TRUE(Acquire("n" + std::to_string(i)).ok());
   }
   EXPECT_EQ(store_->Show(space_)->losses, 0u);

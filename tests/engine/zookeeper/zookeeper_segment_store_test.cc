@@ -11,8 +11,8 @@
 #include "src/engine/zookeeper/session.h"
 #include "src/engine/zookeeper/space_text.h"
 #include "tests/engine/zookeeper/zookeeper_server.h"
-#include "tests/lease/lease_words.h"
 #include "tests/lease/segment_store_contract.h"
+#include "tests/lease/segment_words.h"
 #include "tests/support/child_process.h"
 
 namespace locus {
@@ -72,10 +72,10 @@ class ZookeeperSegmentStoreTest : public ::testing::Test {
 
 TEST_F(ZookeeperSegmentStoreTest, UsualLease_IsAWriteAReadAndATransaction) {
   CreateSpace(*store_);
-  uint64_t end = EndOf(Lease(*store_));
+  uint64_t end = EndOf(Allocate(*store_));
   const uint64_t before = store_->Stats().requests;
   for (int i = 0; i < 10; ++i) {
-    LeaseReply reply = Lease(*store_, 0, end);
+    SegmentReply reply = Allocate(*store_, 0, end);
     EXPECT_EQ(FirstOf(reply), end);
     end = EndOf(reply);
   }
@@ -85,22 +85,22 @@ TEST_F(ZookeeperSegmentStoreTest, UsualLease_IsAWriteAReadAndATransaction) {
   EXPECT_EQ(store_->Stats().sessions, 1u);
 }
 
-TEST_F(ZookeeperSegmentStoreTest, EverySectionOfTheSmallestSize_IsLeasedInOneStep) {
+TEST_F(ZookeeperSegmentStoreTest, EverySectionOfTheSmallestSize_IsAllocatedInOneStep) {
   ZookeeperOptions patient = options_;
   patient.timeout = absl::Seconds(60);
   store_ = MustOpen(patient);
   SpaceOptions options;
   options.section_size = 1;
   ASSERT_TRUE(store_->Create(SpaceName(), options, absl::Now()).ok());
-  std::vector<LeaseRequest> requests;
+  std::vector<SegmentRequest> requests;
   for (uint32_t section = 0; section < 65536; ++section) {
     requests.push_back({static_cast<uint16_t>(section), 64, 0});
   }
-  auto reply = store_->Lease(SpaceName(), options, requests, absl::Now());
+  auto reply = store_->Allocate(SpaceName(), options, requests, absl::Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
-  for (const LeaseGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
+  for (const SegmentGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
   auto other = MustOpen(patient);
-  reply = other->Lease(SpaceName(), options, requests, absl::Now());
+  reply = other->Allocate(SpaceName(), options, requests, absl::Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(other->Show(SpaceName(), absl::Now())->sections.size(), 65536u);
 }
@@ -114,7 +114,7 @@ TEST_F(ZookeeperSegmentStoreTest, ProcessesThatLeaseTheSameSection_GetDifferentS
     threads.emplace_back([&of_one, options = options_]() mutable {
       options.timeout = absl::Seconds(60);
       auto store = MustOpen(options);
-      for (int i = 0; i < kLeases; ++i) of_one.push_back(FirstOf(Lease(*store, 7)));
+      for (int i = 0; i < kLeases; ++i) of_one.push_back(FirstOf(Allocate(*store, 7)));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -130,13 +130,13 @@ TEST_F(ZookeeperSegmentStoreTest, ProcessesThatLeaseTheSameSection_GetDifferentS
 TEST_F(ZookeeperSegmentStoreTest, LeadersClock_DecidesAndIsCheckedBothWays) {
   CreateSpace(*store_);
   const absl::Time before = absl::Now();
-  const absl::Time granted_at = Lease(*store_).granted_at;
+  const absl::Time granted_at = Allocate(*store_).granted_at;
   EXPECT_GE(granted_at, before - absl::Milliseconds(1));
   EXPECT_LE(granted_at, absl::Now() + absl::Milliseconds(1));
-  LeaseRequest request;
+  SegmentRequest request;
   for (absl::Duration wrong : {absl::Seconds(62), absl::Seconds(-62)}) {
     const absl::Status status =
-        store_->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + wrong).status();
+        store_->Allocate(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + wrong).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(options_.hosts[0]));
   }
@@ -158,30 +158,30 @@ TEST_F(ZookeeperSegmentStoreTest, ValuesThatCannotBe_AreDataLossAndChangeNothing
         std::string("1 256 1672531200000000000 16384 16777216 99999999999999999 1"),
         std::string(2000, 'x')}) {
     Put(space, bad);
-    const absl::Status status = TryLease(*store_).status();
+    const absl::Status status = TryAllocate(*store_).status();
     EXPECT_TRUE(absl::IsDataLoss(status)) << bad << ": " << status;
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(space));
     EXPECT_LT(status.message().size(), 600u);
     EXPECT_TRUE(absl::IsDataLoss(store_->Create(SpaceName(), SpaceOptions(), absl::Now())));
   }
   Put(space, "2 anything");
-  EXPECT_TRUE(absl::IsFailedPrecondition(TryLease(*store_).status())) << "a later version's";
+  EXPECT_TRUE(absl::IsFailedPrecondition(TryAllocate(*store_).status())) << "a later version's";
   Put(space, good);
   for (const std::string& bad :
        {std::string("short"), std::string(56, '\x7F'), std::string(57, '\0'),
         std::string(7, '\0') + '\1' + std::string(48, '\0')}) {
     Put(group, bad);
-    EXPECT_TRUE(absl::IsDataLoss(TryLease(*store_).status()));
+    EXPECT_TRUE(absl::IsDataLoss(TryAllocate(*store_).status()));
     EXPECT_EQ((*session->Get(group, session->Deadline()))->value, bad);
   }
 }
 
 TEST_F(ZookeeperSegmentStoreTest, ForkedChild_IsRefused) {
   CreateSpace(*store_);
-  const uint64_t end = EndOf(Lease(*store_));
+  const uint64_t end = EndOf(Allocate(*store_));
   ChildProcess child([&] {
     const bool refused =
-        absl::IsFailedPrecondition(TryLease(*store_).status()) &&
+        absl::IsFailedPrecondition(TryAllocate(*store_).status()) &&
         absl::IsFailedPrecondition(store_->ReadOptions(SpaceName()).status()) &&
         absl::IsFailedPrecondition(store_->Show(SpaceName(), absl::Now()).status()) &&
         absl::IsFailedPrecondition(
@@ -192,7 +192,7 @@ TEST_F(ZookeeperSegmentStoreTest, ForkedChild_IsRefused) {
     return refused ? 0 : 1;
   });
   EXPECT_EQ(child.Wait(), 0);
-  EXPECT_EQ(FirstOf(Lease(*store_)), end);
+  EXPECT_EQ(FirstOf(Allocate(*store_)), end);
 }
 
 // --- Servers that die, stall and lose what they stored.
@@ -210,19 +210,19 @@ class ZookeeperSegmentLossTest : public ::testing::Test {
   std::unique_ptr<ZookeeperSegmentStore> Open() { return MustOpen(options_, &clock_); }
 
   // Once the session is connected again, or replaced.
-  LeaseReply LeaseInTime(SegmentStore& store, uint64_t seen = 0) {
-    const LeaseRequest request{0, 4096, seen};
-    absl::StatusOr<LeaseReply> reply;
+  SegmentReply AllocateInTime(SegmentStore& store, uint64_t seen = 0) {
+    const SegmentRequest request{0, 4096, seen};
+    absl::StatusOr<SegmentReply> reply;
     EXPECT_TRUE(WaitUntil([&] {
-      reply = store.Lease(SpaceName(), SpaceOptions(), {&request, 1}, clock_.Now());
+      reply = store.Allocate(SpaceName(), SpaceOptions(), {&request, 1}, clock_.Now());
       return !absl::IsUnavailable(reply.status());
     }));
     EXPECT_TRUE(reply.ok()) << reply.status();
-    return reply.ok() ? *reply : LeaseReply{{LeaseGrant()}, {}, false};
+    return reply.ok() ? *reply : SegmentReply{{SegmentGrant()}, {}, false};
   }
-  uint64_t LeaseSome(SegmentStore& store) {
+  uint64_t AllocateSome(SegmentStore& store) {
     uint64_t end = 0;
-    for (int i = 0; i < 20; ++i) end = EndOf(LeaseInTime(store));
+    for (int i = 0; i < 20; ++i) end = EndOf(AllocateInTime(store));
     return end;
   }
   void CopyData() {
@@ -244,16 +244,16 @@ class ZookeeperSegmentLossTest : public ::testing::Test {
 };
 
 TEST_F(ZookeeperSegmentLossTest, KilledAndStartedAgain_LosesNothing) {
-  const uint64_t end = LeaseSome(*store_);
+  const uint64_t end = AllocateSome(*store_);
   server_.KillHard();
   options_.connect_timeout = absl::Milliseconds(300);
-  const LeaseRequest request{0, 64, 0};
+  const SegmentRequest request{0, 64, 0};
   const absl::Status down =
-      Open()->Lease(SpaceName(), SpaceOptions(), {&request, 1}, clock_.Now()).status();
+      Open()->Allocate(SpaceName(), SpaceOptions(), {&request, 1}, clock_.Now()).status();
   EXPECT_TRUE(absl::IsUnavailable(down)) << down;
   EXPECT_THAT(std::string(down.message()), ::testing::HasSubstr(options_.hosts[0]));
   ASSERT_TRUE(server_.Start());
-  const LeaseReply reply = LeaseInTime(*store_);
+  const SegmentReply reply = AllocateInTime(*store_);
   EXPECT_FALSE(reply.loss_noticed);
   EXPECT_EQ(FirstOf(reply), end);
 }
@@ -261,22 +261,22 @@ TEST_F(ZookeeperSegmentLossTest, KilledAndStartedAgain_LosesNothing) {
 TEST_F(ZookeeperSegmentLossTest, StalledServer_IsUnavailableInTime) {
   options_.timeout = absl::Seconds(1);
   auto store = Open();
-  const uint64_t end = LeaseSome(*store);
+  const uint64_t end = AllocateSome(*store);
   server_.Stall();
-  const LeaseRequest request{0, 64, 0};
+  const SegmentRequest request{0, 64, 0};
   for (int i = 0; i < 3; ++i) {
     const absl::Time start = absl::Now();
     const absl::Status status =
-        store->Lease(SpaceName(), SpaceOptions(), {&request, 1}, clock_.Now()).status();
+        store->Allocate(SpaceName(), SpaceOptions(), {&request, 1}, clock_.Now()).status();
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     EXPECT_LT(absl::Now() - start, absl::Seconds(60));
   }
   server_.Resume();
-  EXPECT_GE(FirstOf(LeaseInTime(*store)), end);
+  EXPECT_GE(FirstOf(AllocateInTime(*store)), end);
 }
 
-TEST_F(ZookeeperSegmentLossTest, EmptiedEnsemble_IsNotFoundAndAnewAboveWhatWasLeased) {
-  const uint64_t end = LeaseSome(*store_);
+TEST_F(ZookeeperSegmentLossTest, EmptiedEnsemble_IsNotFoundAndAnewAboveWhatWasAllocated) {
+  const uint64_t end = AllocateSome(*store_);
   ASSERT_TRUE(server_.RestartEmpty());
   absl::Status status;
   EXPECT_TRUE(WaitUntil([&] {
@@ -285,27 +285,27 @@ TEST_F(ZookeeperSegmentLossTest, EmptiedEnsemble_IsNotFoundAndAnewAboveWhatWasLe
   }));
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   ASSERT_TRUE(store_->Create(SpaceName(), SpaceOptions(), clock_.Now()).ok());
-  EXPECT_GE(FirstOf(LeaseInTime(*store_)), end);
+  EXPECT_GE(FirstOf(AllocateInTime(*store_)), end);
   EXPECT_EQ(store_->Show(SpaceName(), clock_.Now())->losses, 1u) << "counted once";
 }
 
 TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNoticedByWhoSawMore) {
   CopyData();
-  const uint64_t end = LeaseSome(*store_);
+  const uint64_t end = AllocateSome(*store_);
   PutDataBack();
-  LeaseReply reply = LeaseInTime(*store_);
+  SegmentReply reply = AllocateInTime(*store_);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
-  EXPECT_FALSE(LeaseInTime(*store_).loss_noticed) << "once";
+  EXPECT_FALSE(AllocateInTime(*store_).loss_noticed) << "once";
   EXPECT_GE(store_->Stats().sessions, 2u) << "no server let the old session in again";
 }
 
 TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNoticedByWhatWasSeen) {
   CopyData();
-  const uint64_t end = LeaseSome(*store_);
+  const uint64_t end = AllocateSome(*store_);
   PutDataBack();
   auto fresh = Open();
-  const LeaseReply reply = LeaseInTime(*fresh, end);
+  const SegmentReply reply = AllocateInTime(*fresh, end);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
 }
@@ -313,15 +313,15 @@ TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNoticedByWhatWasSeen)
 // Not covered (docs/operations-engines.md).
 TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcess) {
   CopyData();
-  const uint64_t end = LeaseSome(*store_);
+  const uint64_t end = AllocateSome(*store_);
   PutDataBack();
   auto fresh = Open();
-  LeaseReply reply = LeaseInTime(*fresh);
+  SegmentReply reply = AllocateInTime(*fresh);
   EXPECT_FALSE(reply.loss_noticed);
   EXPECT_LT(FirstOf(reply), end);
   // Which is why an operator says so.
   ASSERT_TRUE(fresh->DeclareRestored(SpaceName(), clock_.Now()).ok());
-  EXPECT_GE(FirstOf(LeaseInTime(*fresh)), end);
+  EXPECT_GE(FirstOf(AllocateInTime(*fresh)), end);
 }
 
 // One of three members at a time, the leader too.
@@ -336,10 +336,10 @@ TEST(ZookeeperSegmentEnsembleTest, MembersKilled_RepeatNothing) {
   }));
   ASSERT_TRUE(made.ok()) << made;
   uint64_t end = 0;
-  auto lease = [&] {
-    absl::StatusOr<LeaseReply> reply;
+  auto allocation = [&] {
+    absl::StatusOr<SegmentReply> reply;
     EXPECT_TRUE(WaitUntil([&] {
-      reply = TryLease(*store);
+      reply = TryAllocate(*store);
       return !absl::IsUnavailable(reply.status());
     }));
     ASSERT_TRUE(reply.ok()) << reply.status();
@@ -348,12 +348,12 @@ TEST(ZookeeperSegmentEnsembleTest, MembersKilled_RepeatNothing) {
     end = EndOf(*reply);
   };
   for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 10; ++i) lease();
+    for (int i = 0; i < 10; ++i) allocation();
     const int leader = ensemble.Leader();
     ASSERT_GE(leader, 0);
     const int member = round == 1 ? (leader + 1) % 3 : leader;
     ensemble.KillHard(member);
-    for (int i = 0; i < 10; ++i) lease();
+    for (int i = 0; i < 10; ++i) allocation();
     ASSERT_TRUE(ensemble.StartMember(member));
   }
   EXPECT_EQ(store->Show(SpaceName(), absl::Now())->losses, 1u) << "its creation";

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "locus/engine/mariadb.h"
+#include "locus/engine/mysql.h"
 #include "locus/routing/routing_table.h"
 
 struct st_mysql;
@@ -60,7 +60,7 @@ struct ShardPoolsSettings {
   absl::Duration longest_pause = absl::Seconds(5);
 
   // For endpoints that do not mention TLS; ?tls=on and ?tls_ca=FILE ask for it.
-  MariadbOptions::Tls tls = MariadbOptions::Tls::kBeyondLoopback;
+  MysqlOptions::Tls tls = MysqlOptions::Tls::kBeyondLoopback;
   // PEM file with the authorities that may sign the servers' certificates, for endpoints that name
   // none. Empty: the system's.
   std::string tls_ca_file;

@@ -7,15 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/cluster_api/members.h"
 #include "src/http/endpoint.h"
-#include "src/lease_api/members.h"
 
 namespace locus::locusd {
 
 namespace json = boost::json;
 
+using cluster_api::Members;
 using internal::ParseDecimal;
-using lease_api::Members;
 
 namespace {
 

@@ -15,6 +15,7 @@
 #include "src/base/most_telling.h"
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
+#include "src/cluster_api/bodies.h"
 #include "src/engine/locusd/nodes.h"
 #include "src/engine/locusd/strict/connections.h"
 #include "src/engine/locusd/strict/routes.h"
@@ -23,7 +24,6 @@
 #include "src/http/connection.h"
 #include "src/http/endpoint.h"
 #include "src/http/tls_context.h"
-#include "src/lease_api/bodies.h"
 
 namespace locus {
 
@@ -258,7 +258,7 @@ class StrictClient::Rep {
     if (answer->status == 200 || answer->status == 421) standing_.NoteServes(address);
     if (answer->status == 200) return Take(flight, answer->body, numbers, outcome);
     if (answer->status == 421) return Redirect(address, answer->body, outcome);
-    const absl::Status refused = lease_api::ParseProblem(answer->status, answer->body);
+    const absl::Status refused = cluster_api::ParseProblem(answer->status, answer->body);
     outcome.stuck = true;
     if (absl::IsUnavailable(refused)) Count(&StrictClientStats::failures);
     if (answer->status == 429) {
@@ -410,7 +410,7 @@ class StrictClient::Rep {
     connections_.GiveBack(endpoint, std::move(connection));
     if (answer->status == 200) return locusd::ParseStrictTable(answer->body);
     failed = MostTelling::Kind::kAnswer;
-    const absl::Status refused = lease_api::ParseProblem(answer->status, answer->body);
+    const absl::Status refused = cluster_api::ParseProblem(answer->status, answer->body);
     if (!absl::IsNotFound(refused)) return refused;
     return absl::FailedPreconditionError(
         absl::StrCat("it is no sequence-node: ", refused.message()));

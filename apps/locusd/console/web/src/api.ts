@@ -54,7 +54,7 @@ export interface Session {
   environment?: string;
   colour?: "red" | "amber" | "green" | "blue" | "grey";
   version?: string;
-  roles?: ("id-service" | "lease-node" | "sequence-node")[];
+  roles?: ("id-service" | "cluster-node" | "sequence-node")[];
   now_ms?: number;
   // What there is to be shown. False: the path answers 404, and `absent` says why, by the same name:
   // {"moves": "no console.move_file is configured: moves are shown as the table has them"}.

@@ -45,17 +45,17 @@ export interface NumberType {
 export interface NumberCounter {
   key: string;
   // That it counts by; "0": the type was dropped.
-  rule_version: string;
+  type_version: string;
   // Drawn since the counter was opened here.
   numbers: number;
   // Why the rule was not read the last time.
-  rule_error: string | null;
+  type_error: string | null;
 }
 
 // Of each type that this process counts by: the versions of its rule. A counter was opened, or a
 // change of a rule came into force here: load what /v1/types says.
 export interface TypesEvent {
-  types: { name: string; rule_versions: string[] }[];
+  types: { name: string; type_versions: string[] }[];
 }
 
 // GET /v1/strict/status: the set of strict sequences, as this node knows it. Scope: read. Errors: 404
@@ -83,7 +83,7 @@ export interface StrictStatus {
   // How often the store noticed that it had lost what it stored; null: not known yet.
   losses: number | null;
   // Until the first section of this node stops, if the store does not answer; null: it has none.
-  lease_left_ms: number | null;
+  ownership_left_ms: number | null;
   // This one, those that are heard, and those that the table names, by name.
   nodes: StrictNode[];
   // Handed over, and not taken yet: a hand-over is under way.

@@ -12,7 +12,7 @@ export interface Stats {
   orders: {
     ids: number;
     ids_per_second: number;
-    leases: number;
+    allocations: number;
     store_calls: number;
     store_failures: number;
     waits: number;
@@ -30,7 +30,7 @@ export interface Stats {
     headroom?: number;
     // The store's clock less this process's; the one furthest from 0.
     clock_offset_ms: number;
-    lease_latency: Latency;
+    store_latency: Latency;
     store_error: string | null;
     stores: StoreStats[];
   } | null;
@@ -78,7 +78,7 @@ export interface StoreStats {
   name: string;
   first_section: number;
   last_section: number;
-  leases: number;
+  allocations: number;
   store_calls: number;
   store_failures: number;
   losses: number;
@@ -86,7 +86,7 @@ export interface StoreStats {
   autonomy_ms: number | null;
   lead_ms: number;
   clock_offset_ms: number;
-  lease_latency: Latency;
+  store_latency: Latency;
   // How long the call under way has waited; 0 without one.
   stalled_ms: number;
   error: string | null;
@@ -114,5 +114,5 @@ export interface StatsHistory {
   autonomy_ms: (number | null)[];
   lead_ms: (number | null)[];
   clock_offset_ms: (number | null)[];
-  lease_left_ms: (number | null)[];
+  ownership_left_ms: (number | null)[];
 }

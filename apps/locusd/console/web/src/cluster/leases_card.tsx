@@ -99,18 +99,18 @@ export function LeasesCard() {
   const [from, setFrom] = useState(0);
   const [answer, setAnswer] = useState<LeasesAnswer | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const leaseNode = session.value.value?.roles?.includes("lease-node") ?? false;
+  const clusterNode = session.value.value?.roles?.includes("cluster-node") ?? false;
   const load = useCallback(async () => {
     try {
       // A lease node has to be told; another service has a space of its own.
-      const named = space !== "" ? space : leaseNode ? "orders" : undefined;
+      const named = space !== "" ? space : clusterNode ? "orders" : undefined;
       const query = { space: named, from, limit: pageSize };
       setAnswer(await ask<LeasesAnswer>(paths.leases, query));
       setProblem(null);
     } catch (error) {
       setProblem(problemFrom(error));
     }
-  }, [space, from, leaseNode]);
+  }, [space, from, clusterNode]);
   useEffect(() => {
     void load();
     const timer = setInterval(() => {

@@ -89,7 +89,7 @@ function figuresOf(now: Stats): Figure[] {
       },
       {
         title: "Worker lease",
-        series: "lease_left_ms",
+        series: "ownership_left_ms",
         text: duration,
         tick: shortDuration,
         hint: "until its deadline; it is renewed long before",
@@ -154,14 +154,14 @@ function Store({ store }: { store: StoreStats }) {
       <td>
         {wrong === null ? <Badge tone="good">answers</Badge> : <Badge tone="bad">{wrong}</Badge>}
       </td>
-      <td class="number">{thousands(store.leases)}</td>
+      <td class="number">{thousands(store.allocations)}</td>
       <td class="number">{thousands(store.store_failures)}</td>
       <td class="number">{thousands(store.losses)}</td>
       <td class="number">{store.autonomy_ms === null ? "–" : duration(store.autonomy_ms)}</td>
       <td class="number">{duration(store.lead_ms)}</td>
       <td class="number">{duration(store.clock_offset_ms)}</td>
       <td class="number">
-        {quantile(store.lease_latency.p50_ms)}, {quantile(store.lease_latency.p99_ms)}
+        {quantile(store.store_latency.p50_ms)}, {quantile(store.store_latency.p99_ms)}
       </td>
     </tr>
   );

@@ -28,7 +28,7 @@ function pointOf(before: Stats | null, after: Stats): Record<Series, number | nu
     autonomy_ms: orders?.autonomy_ms ?? null,
     lead_ms: orders?.lead_ms ?? null,
     clock_offset_ms: orders?.clock_offset_ms ?? null,
-    lease_left_ms: snowflake?.left_ms ?? null,
+    ownership_left_ms: snowflake?.left_ms ?? null,
   };
 }
 

@@ -29,10 +29,10 @@ export function strictRemarks(status: StrictStatus): Remark[] {
     );
     return bad;
   }
-  if (status.lease_left_ms !== null && status.lease_left_ms < status.ttl_ms / 5) {
+  if (status.ownership_left_ms !== null && status.ownership_left_ms < status.ttl_ms / 5) {
     const when =
-      status.lease_left_ms > 0
-        ? `in ${duration(status.lease_left_ms)} this node stops answering for them`
+      status.ownership_left_ms > 0
+        ? `in ${duration(status.ownership_left_ms)} this node stops answering for them`
         : "this node does not answer for them";
     say(bad, "strict leases", `Leases of strict sections are not renewed: ${when}.`);
   }
@@ -102,10 +102,10 @@ export function uidsText(status: StrictStatus): string {
 
 export function typeState(type: NumberType): { tone: Tone; text: string } {
   if (type.dropped) return { tone: "bad", text: "dropped: its numbers are refused" };
-  if (type.counters.some((counter) => counter.rule_error !== null)) {
+  if (type.counters.some((counter) => counter.type_error !== null)) {
     return { tone: "warn", text: "cannot be read: the rule before is in use" };
   }
-  if (type.counters.some((counter) => counter.rule_version !== type.version)) {
+  if (type.counters.some((counter) => counter.type_version !== type.version)) {
     return { tone: "warn", text: `changed: in use within ${duration(type.lifetime_ms)}` };
   }
   return type.counters.length > 0
@@ -138,6 +138,6 @@ export function shapeText(type: NumberType): string {
 }
 
 export function counterNote(counter: NumberCounter): string {
-  if (counter.rule_version === "0") return "the type was dropped";
-  return counter.rule_error ?? "";
+  if (counter.type_version === "0") return "the type was dropped";
+  return counter.type_error ?? "";
 }

@@ -31,7 +31,7 @@ function Counters({ type }: { type: NumberType }) {
                 <th scope="row">{counter.key === "" ? "(none)" : counter.key}</th>
                 <td class="number">{thousands(counter.numbers)}</td>
                 <td>
-                  <code>{counter.rule_version}</code>
+                  <code>{counter.type_version}</code>
                 </td>
                 <td class="break">{counterNote(counter)}</td>
               </tr>

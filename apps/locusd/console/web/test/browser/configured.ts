@@ -86,7 +86,7 @@ export async function startConfigured(options: {
   const moveFile = options.moveFile === undefined ? "" : `move_file = "${options.moveFile}"\n`;
   await writeFile(
     config,
-    `roles = ["lease-node", "id-service"]
+    `roles = ["cluster-node", "id-service"]
 cluster = "orders"
 data = "${join(directory, "node")}"
 [raft]

@@ -157,7 +157,7 @@ const empty: StatsHistory = {
   autonomy_ms: [],
   lead_ms: [],
   clock_offset_ms: [],
-  lease_left_ms: [],
+  ownership_left_ms: [],
 };
 
 test("points: counts become what they rose by; a restart is not known; old ones fall off", () => {

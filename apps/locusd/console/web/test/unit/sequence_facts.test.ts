@@ -39,7 +39,7 @@ const status: StrictStatus = {
   looked_ms: 2000,
   rests_ms: 0,
   losses: 0,
-  lease_left_ms: 8000,
+  ownership_left_ms: 8000,
   nodes: [node],
   handed_over: [],
   free: { sections: 0, ranges: [] },
@@ -49,15 +49,15 @@ const said = (parts: Partial<StrictStatus>) =>
 
 test("strict sequences: nothing is said where all is well", () => {
   expect(said({})).toEqual([]);
-  expect(said({ lease_left_ms: null, looked_ms: null, losses: null })).toEqual([]);
+  expect(said({ ownership_left_ms: null, looked_ms: null, losses: null })).toEqual([]);
 });
 
 test("strict sequences: what is wrong, the worst first", () => {
   expect(said({ open: false, free: { sections: 10, ranges: [] } })).toEqual([
     "bad: The set of strict sequences is not open: the log of the node says why.",
   ]);
-  expect(said({ lease_left_ms: 1900 })[0]).toContain("in 1.9 s this node stops answering");
-  expect(said({ lease_left_ms: -5 })[0]).toContain("this node does not answer for them");
+  expect(said({ ownership_left_ms: 1900 })[0]).toContain("in 1.9 s this node stops answering");
+  expect(said({ ownership_left_ms: -5 })[0]).toContain("this node does not answer for them");
   expect(
     said({ rests_ms: 7000, takes: false, free: { sections: 2, ranges: [] } }).map((text) =>
       text.slice(0, 30),
@@ -101,7 +101,7 @@ test("strict sequences: nodes and their sections in words", () => {
   );
 });
 
-const counter: NumberCounter = { key: "", rule_version: "71", numbers: 3, rule_error: null };
+const counter: NumberCounter = { key: "", type_version: "71", numbers: 3, type_error: null };
 const type: NumberType = {
   name: "bills",
   version: "71",
@@ -143,14 +143,14 @@ test("rules of numbers in words", () => {
 test("rules of numbers: whether they are in use", () => {
   expect(typeState(type)).toEqual({ tone: "good", text: "in use" });
   expect(typeState({ ...type, counters: [] }).tone).toBe("calm");
-  const older = { ...counter, rule_version: "70" };
+  const older = { ...counter, type_version: "70" };
   expect(plain(typeState({ ...type, counters: [counter, older] }).text)).toBe(
     "changed: in use within 1 min",
   );
-  const failing = { ...counter, rule_error: "connection refused" };
+  const failing = { ...counter, type_error: "connection refused" };
   expect(typeState({ ...type, counters: [failing] }).text).toContain("cannot be read");
   expect(typeState({ ...type, dropped: true }).tone).toBe("bad");
   expect(counterNote(failing)).toBe("connection refused");
-  expect(counterNote({ ...counter, rule_version: "0" })).toBe("the type was dropped");
+  expect(counterNote({ ...counter, type_version: "0" })).toBe("the type was dropped");
   expect(counterNote(counter)).toBe("");
 });

@@ -10,7 +10,7 @@ import { announcement } from "../../src/troubles/troubles_bar";
 const orders: NonNullable<Stats["orders"]> = {
   ids: 1,
   ids_per_second: 1,
-  leases: 1,
+  allocations: 1,
   store_calls: 1,
   store_failures: 0,
   waits: 0,
@@ -22,7 +22,7 @@ const orders: NonNullable<Stats["orders"]> = {
   lead_ms: 10,
   most_lead_ms: 1_024_000,
   clock_offset_ms: 0,
-  lease_latency: { calls: 1, mean_ms: 1, p50_ms: 1, p99_ms: 1 },
+  store_latency: { calls: 1, mean_ms: 1, p50_ms: 1, p99_ms: 1 },
   store_error: null,
   stores: [],
 };
@@ -253,7 +253,7 @@ test("strict sequences: what is wrong leads to their view", () => {
     looked_ms: 0,
     rests_ms: 0,
     losses: 0,
-    lease_left_ms: 8000,
+    ownership_left_ms: 8000,
     nodes: [],
     handed_over: [],
     free: { sections: 1, ranges: [{ first: 4, last: 4 }] },
