@@ -113,7 +113,7 @@ function(locus_close_folder)
 endfunction()
 
 # What an order service calls for each order.
-set(LOCUS_EACH_ORDER id order_no generator sequence snowflake number)
+set(LOCUS_EACH_ORDER id order_no generator counter snowflake number/pattern)
 
 # locus_test_objects(name libraries...): name.cc becomes a part of the folder's program.
 # locus_test_entry(name): CTest runs its tests. A preset may leave the entry out.

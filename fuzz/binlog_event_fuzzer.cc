@@ -11,7 +11,7 @@
 
 #include "migration/stream/gtid.h"
 #include "migration/stream/transaction_assembler.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace {
 

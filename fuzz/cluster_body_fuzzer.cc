@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/check.h"
-#include "src/base/nonce_mark.h"
-#include "src/cluster_api/bodies.h"
-#include "src/cluster_api/store_bodies.h"
+#include "src/base/os/check.h"
+#include "src/base/text/nonce_mark.h"
+#include "src/cluster/api/bodies.h"
+#include "src/cluster/api/store_bodies.h"
 
 namespace {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "src/base/check.h"
-#include "src/cluster_machine/clock_note.h"
-#include "src/cluster_machine/codec.h"
-#include "src/cluster_machine/machine.h"
+#include "src/base/os/check.h"
+#include "src/cluster/machine/clock_note.h"
+#include "src/cluster/machine/codec.h"
+#include "src/cluster/machine/machine.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace locus::cluster_machine;

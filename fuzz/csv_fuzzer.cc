@@ -3,7 +3,7 @@
 // the same fields wherever the two agree by design.
 #include <cstdint>
 
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "tests/cli/csv_oracle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {

@@ -6,7 +6,7 @@
 
 #include "routing/engine/etcd/stored_table.h"
 #include "routing/source/publication_note.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/sequence_value.h"
 #include "src/engine/etcd/server_clock.h"

@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "routing/engine/http/answer.h"
 #include "routing/engine/http/url.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "locus/key_ring.h"
-#include "src/base/check.h"
-#include "src/order_no/key_ring_text.h"
+#include "src/base/os/check.h"
+#include "src/order/key_ring_text.h"
 
 // Of every text that is a key ring: what is printed of it parses to the same ring, and prints
 // alike.

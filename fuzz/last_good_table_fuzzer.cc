@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "routing/router/last_good_table.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 // Any bytes are DATA_LOSS with a reason, or FAILED_PRECONDITION where they are of a later format,
 // or the last-good file of a table: then its document is one that RoutingTable::Parse accepts as

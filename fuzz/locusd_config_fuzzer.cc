@@ -5,8 +5,8 @@
 
 #include "apps/locusd/config/config.h"
 #include "routing/uri/store_uri.h"
-#include "src/base/check.h"
-#include "src/base/loopback.h"
+#include "src/base/os/check.h"
+#include "src/base/os/loopback.h"
 #include "src/http/endpoint.h"
 
 // Any bytes are refused, naming file, line and column, or make a configuration whose every part

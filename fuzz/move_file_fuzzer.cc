@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/moves/move_file.h"
-#include "src/base/check.h"
+#include "apps/shared/moves/move_file.h"
+#include "src/base/os/check.h"
 
 // Any bytes are refused, naming file, line and column, or make a move file whose every part passes
 // its own check.

@@ -7,8 +7,8 @@
 
 #include "absl/time/time.h"
 #include "locus/number_format.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace {
 

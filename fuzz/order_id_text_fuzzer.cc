@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "locus/order_id.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 // Of every text that is an order ID: print and parse, by text, bytes and number, are inverse; text
 // has one form but for the case of hex digits.

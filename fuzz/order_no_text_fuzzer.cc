@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "locus/order_no.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "locus/routing/rebalance.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 // Any bytes are refused with a JSON Pointer or make a plan for a fixed table that survives its JSON
 // form, and whose moves can begin or are refused as overtaken.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "src/raft/tcp/frame.h"
 
 namespace {

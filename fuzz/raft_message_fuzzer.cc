@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "src/base/check.h"
-#include "src/raft/codec.h"
+#include "src/base/os/check.h"
+#include "src/raft/core/codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace locus::raft;

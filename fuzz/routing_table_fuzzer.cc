@@ -9,7 +9,7 @@
 #include "locus/routing/ring_view.h"
 #include "locus/routing/router.h"
 #include "locus/routing/table_change.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 // Any bytes are refused with a JSON Pointer, or make a table that survives its JSON form and that a
 // Router answers from as the table itself does. Either costs memory in proportion to the bytes: a

@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "absl/time/time.h"
-#include "src/base/check.h"
-#include "src/sequence_type/group_window.h"
-#include "src/sequence_type/number_form.h"
-#include "src/sequence_type/type_change.h"
-#include "src/sequence_type/type_text.h"
+#include "src/base/os/check.h"
+#include "src/number/group_window.h"
+#include "src/number/number_form.h"
+#include "src/number/type_change.h"
+#include "src/number/type_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

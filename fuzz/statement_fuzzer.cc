@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "migration/stream/statement.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace locus::stream;

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "routing/uri/store_uri.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 // What is read has what its engine needs; what is refused is refused without the password.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {

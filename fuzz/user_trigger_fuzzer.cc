@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "migration/fence/user_triggers.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "locus/uuid.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 // Of every text or value that is a UUID: print and parse, as text and bytes, are inverse, and a
 // text differs from what is printed by its case only.

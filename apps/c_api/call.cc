@@ -4,8 +4,8 @@
 #include <array>
 
 #include "locus/version.h"
-#include "src/base/private_file.h"
-#include "src/base/text.h"
+#include "src/base/os/private_file.h"
+#include "src/base/text/text.h"
 
 namespace locus::c_api {
 namespace {

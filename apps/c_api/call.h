@@ -20,7 +20,7 @@
 #include "locus/order_no.h"
 #include "locus/routing/uri.h"
 #include "locus/space.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 // What the functions of locus_c.h have in common.
 namespace locus::c_api {

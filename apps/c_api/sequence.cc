@@ -6,8 +6,8 @@
 #include "apps/c_api/call.h"
 #include "locus/routing/uri.h"
 #include "locus/segment_sequence.h"
-#include "src/base/utf8.h"
-#include "src/sequence_type/type_text.h"
+#include "src/base/text/utf8.h"
+#include "src/number/type_text.h"
 
 using locus::SegmentSequence;
 using locus::SequenceBlock;

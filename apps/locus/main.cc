@@ -15,7 +15,7 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/place/password.h"
 #include "locus/version.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

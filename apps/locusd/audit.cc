@@ -5,8 +5,8 @@
 #include "absl/time/clock.h"
 #include "locus/engine/clickhouse.h"
 #include "locus/routing/metrics.h"
-#include "src/base/check.h"
-#include "src/base/private_file.h"
+#include "src/base/os/check.h"
+#include "src/base/os/private_file.h"
 
 namespace locus::locusd {
 namespace {

@@ -11,7 +11,7 @@
 #include "apps/locusd/console/console_api.h"
 #include "apps/locusd/log.h"
 #include "locus/audit.h"
-#include "src/cluster_audit/cluster_audit.h"
+#include "src/cluster/audit/cluster_audit.h"
 
 namespace locus::locusd {
 

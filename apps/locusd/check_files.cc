@@ -11,7 +11,7 @@
 #include "apps/locusd/data_directory.h"
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/strict/strict_service.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "src/http/endpoint.h"
 #include "src/http/tls_context.h"
 

@@ -12,8 +12,8 @@
 #include "apps/locusd/front/access.h"
 #include "apps/locusd/front/handler.h"
 #include "apps/locusd/log.h"
-#include "src/cluster_api/rate_limit.h"
-#include "src/cluster_node/cluster_node.h"
+#include "src/cluster/node/cluster_node.h"
+#include "src/http/api/rate_limit.h"
 
 namespace locus::locusd {
 

@@ -8,7 +8,7 @@
 #include "spdlog/logger.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 #ifdef ABSL_HAVE_THREAD_SANITIZER
 // ThreadSanitizer sees what libspdlog.so reads and frees, but not the counters by which its threads

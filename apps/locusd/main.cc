@@ -26,7 +26,7 @@
 #include "apps/locusd/log.h"
 #include "apps/locusd/reload/file_watch.h"
 #include "locus/version.h"
-#include "src/base/atomic_file.h"
+#include "src/base/os/atomic_file.h"
 
 namespace locus::locusd {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "src/base/check.h"
-#include "src/cluster_api/pages.h"
+#include "src/base/os/check.h"
+#include "src/cluster/api/pages.h"
 
 namespace locus::locusd {
 namespace {

@@ -9,8 +9,8 @@
 #include "absl/time/time.h"
 #include "apps/locusd/config/config.h"
 #include "apps/locusd/log.h"
-#include "src/cluster_node/cluster_node.h"
-#include "src/holder_probe/holder_probe.h"
+#include "src/cluster/node/cluster_node.h"
+#include "src/cluster/probe/holder_probe.h"
 #include "src/http/tls_context.h"
 
 namespace locus::locusd {

@@ -17,10 +17,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mysql/apply/change_applier.h"
-#include "migration/engine/mysql/apply/row_copier.h"
-#include "migration/engine/mysql/stream/change_batch.h"
+#include "migration/apply/change_applier.h"
+#include "migration/apply/row_copier.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/mysql/change_batch.h"
 
 namespace {
 

@@ -22,11 +22,11 @@
 #include "locus/strict_store.h"
 #include "locus/testing/manual_clock.h"
 #include "locus/testing/manual_executor.h"
-#include "src/cluster_machine/codec.h"
-#include "src/cluster_machine/machine.h"
-#include "src/raft/codec.h"
+#include "src/cluster/machine/codec.h"
+#include "src/cluster/machine/machine.h"
+#include "src/raft/core/codec.h"
+#include "src/raft/core/types.h"
 #include "src/raft/node/shell.h"
-#include "src/raft/types.h"
 #include "src/worker/renewal.h"
 
 namespace locus {

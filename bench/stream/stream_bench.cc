@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "migration/engine/mysql/stream/binlog_reader.h"
+#include "migration/mysql/binlog_reader.h"
 
 namespace {
 

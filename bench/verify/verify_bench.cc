@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "migration/engine/mysql/verify/row_verifier.h"
+#include "migration/verify/row_verifier.h"
 
 namespace {
 

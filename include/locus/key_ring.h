@@ -93,7 +93,7 @@ class KeyRing {
   absl::StatusOr<std::string_view> key(KeyVersion version) const;
 
  private:
-  friend class internal::KeyRingText;  // src/order_no/key_ring_text.h: the text of the file
+  friend class internal::KeyRingText;  // src/order/key_ring_text.h: the text of the file
   struct Rep;
   explicit KeyRing(std::unique_ptr<Rep> rep);
   // A ring without any key, to be filled.

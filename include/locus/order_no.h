@@ -103,7 +103,7 @@ class OrderNo {
   }
 
  private:
-  friend class internal::OrderNoAssembler;  // src/order_no/order_no_assembler.h: parts that were
+  friend class internal::OrderNoAssembler;  // src/order/order_no_assembler.h: parts that were
                                             // checked already
   constexpr OrderNo(uint64_t high, uint64_t low) : high_(high), low_(low) {}
 

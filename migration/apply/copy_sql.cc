@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "locus/order_id.h"
 #include "migration/fence/guard_sql.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "locus/migration/moved_table.h"
-#include "migration/apply/table_column.h"
+#include "migration/fence/table_column.h"
 #include "migration/stream/change.h"
 
 namespace locus::internal {

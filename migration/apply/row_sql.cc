@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "locus/order_id.h"
 #include "migration/fence/guard_sql.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/migration/moved_table.h"
-#include "migration/apply/table_column.h"
+#include "migration/fence/table_column.h"
 #include "migration/stream/change.h"
 
 namespace locus::internal {

@@ -2,8 +2,8 @@
 #include "migration/cut_over/wishes.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 namespace {

@@ -2,7 +2,7 @@
 #include "migration/fence/guard_drop.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "migration/fence/numbers_sql.h"
 #include "routing/fence/fence_row.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

@@ -10,7 +10,7 @@
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/key_form.h"
 #include "migration/fence/numbers_sql.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

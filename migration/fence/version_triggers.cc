@@ -5,7 +5,7 @@
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/key_form.h"
 #include "migration/fence/tombstone_sql.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

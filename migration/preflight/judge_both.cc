@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/apply/row_sql.h"
-#include "migration/apply/table_column.h"
+#include "migration/fence/table_column.h"
 #include "migration/preflight/report.h"
 #include "migration/verify/checked_table.h"
 

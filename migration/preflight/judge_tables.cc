@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "migration/apply/table_column.h"
+#include "migration/fence/table_column.h"
 #include "migration/preflight/default_value.h"
 #include "migration/preflight/report.h"
 

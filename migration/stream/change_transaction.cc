@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "migration/stream/row_decoder.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::stream {
 

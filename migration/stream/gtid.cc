@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::stream {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "migration/stream/byte_reader.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::stream {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "migration/stream/byte_reader.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::stream {
 

@@ -8,8 +8,8 @@
 #include "migration/stream/row_decoder.h"
 #include "migration/stream/statement.h"
 #include "migration/stream/table_layout.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::stream {
 

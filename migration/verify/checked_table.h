@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "locus/migration/moved_table.h"
-#include "migration/apply/table_column.h"
+#include "migration/fence/table_column.h"
 
 // How a table that stands on two shards is compared: which columns, in which form, and along which
 // key both are read.

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 namespace {

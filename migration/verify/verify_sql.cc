@@ -5,8 +5,8 @@
 #include "absl/strings/str_join.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/tombstone_sql.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 namespace {

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
-#include "src/base/backoff.h"
-#include "src/base/mutex.h"
+#include "src/base/run/backoff.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::internal {
 

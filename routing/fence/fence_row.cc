@@ -2,7 +2,7 @@
 #include "routing/fence/fence_row.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/routing/metrics.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "routing/rebalance/planned_ring.h"
+#include "routing/planner/planned_ring.h"
 #include "routing/table/ring_runs.h"
 
 namespace locus::internal {

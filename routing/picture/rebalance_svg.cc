@@ -11,7 +11,7 @@
 #include "routing/picture/ring_legend.h"
 #include "routing/picture/ring_painter.h"
 #include "routing/table/ring_runs.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <map>
 
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::internal {
 

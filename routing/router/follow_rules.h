@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "locus/routing/router.h"
 #include "locus/routing/routing_table.h"
-#include "src/base/backoff.h"
+#include "src/base/run/backoff.h"
 
 namespace locus::internal {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "src/base/backoff.h"
+#include "src/base/run/backoff.h"
 
 namespace locus::internal {
 

@@ -12,9 +12,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "locus/routing/table_source.h"
-#include "src/base/atomic_file.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/atomic_file.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

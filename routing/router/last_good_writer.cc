@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "routing/router/follow_rules.h"
-#include "src/base/signals_blocked.h"
+#include "src/base/os/signals_blocked.h"
 
 namespace locus::internal {
 

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "locus/routing/router.h"
 #include "locus/routing/routing_table.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::internal {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "routing/router/router_rep.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
 
 namespace locus {
 

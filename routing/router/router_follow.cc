@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "locus/routing/router.h"
 #include "routing/router/router_rep.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "locus/routing/router.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus {
 namespace {

@@ -17,8 +17,8 @@
 #include "routing/router/epoch_waiters.h"
 #include "routing/router/follow_rules.h"
 #include "routing/router/table_follower.h"
-#include "src/base/fork_guard.h"
-#include "src/base/mutex.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/run/mutex.h"
 
 namespace locus {
 

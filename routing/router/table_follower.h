@@ -18,8 +18,8 @@
 #include "routing/router/follow_schedule.h"
 #include "routing/router/last_good_table.h"
 #include "routing/router/last_good_writer.h"
-#include "src/base/load_driver.h"
-#include "src/base/mutex.h"
+#include "src/base/run/load_driver.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::internal {
 

@@ -10,10 +10,10 @@
 #include "locus/routing/file_table.h"
 #include "routing/source/kept_epochs.h"
 #include "routing/source/table_file.h"
-#include "src/base/atomic_file.h"
-#include "src/base/check.h"
-#include "src/base/file_lock.h"
-#include "src/base/text.h"
+#include "src/base/os/atomic_file.h"
+#include "src/base/os/check.h"
+#include "src/base/os/file_lock.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

@@ -14,10 +14,10 @@
 #include "routing/source/path_watch.h"
 #include "routing/source/table_file.h"
 #include "routing/source/writer_patience.h"
-#include "src/base/backoff.h"
-#include "src/base/check.h"
-#include "src/base/random_word.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/random_word.h"
+#include "src/base/run/backoff.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "routing/source/publication_note.h"
-#include "src/base/atomic_file.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/atomic_file.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "locus/routing/table_publisher.h"
 #include "routing/source/table_file.h"
-#include "src/base/file_lock.h"
+#include "src/base/os/file_lock.h"
 
 namespace locus::internal {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "src/base/atomic_file.h"
+#include "src/base/os/atomic_file.h"
 
 namespace locus::internal {
 

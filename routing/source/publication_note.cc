@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "routing/table/printable_text.h"
 #include "routing/table/table_check.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/base/utf8.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/base/text/utf8.h"
 
 namespace locus {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "routing/table/endpoint_place.h"
 #include "routing/table/vnode_changes.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus {
 namespace {

@@ -7,10 +7,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/base/uri_part.h"
-#include "src/base/utf8.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/base/text/uri_part.h"
+#include "src/base/text/utf8.h"
 
 namespace locus::internal {
 

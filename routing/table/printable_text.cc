@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/utf8.h"
+#include "src/base/text/utf8.h"
 
 namespace locus::internal {
 namespace {

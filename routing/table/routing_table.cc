@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "routing/table/refusal.h"
 #include "routing/table/table_check.h"
-#include "src/base/check.h"
-#include "src/base/random_word.h"
+#include "src/base/os/check.h"
+#include "src/base/os/random_word.h"
 
 namespace locus {
 

@@ -7,7 +7,7 @@
 #include "routing/table/refusal.h"
 #include "routing/table/table_check.h"
 #include "routing/table/table_json.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus {
 

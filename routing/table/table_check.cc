@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "routing/table/printable_text.h"
 #include "routing/table/refusal.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 namespace {

@@ -2,7 +2,7 @@
 // The engines that this build leaves out: LOCUS_WITHOUT_* comes from CMake.
 #include "absl/strings/str_cat.h"
 #include "routing/uri/engines.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::internal {
 

@@ -5,7 +5,7 @@
 #include "locus/routing/engine/etcd.h"
 #include "routing/uri/engines.h"
 #include "routing/uri/opened.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::internal {
 namespace {

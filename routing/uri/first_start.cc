@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "routing/uri/opened.h"
 #include "routing/uri/password.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus {
 namespace internal {

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/routing/uri.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::internal {
 

@@ -6,9 +6,9 @@
 #include "routing/uri/first_start.h"
 #include "routing/uri/opened.h"
 #include "routing/uri/password.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/sequence_type/plain_names.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/number/plain_names.h"
 
 namespace locus {
 namespace {

@@ -6,8 +6,8 @@
 #include "routing/uri/opened.h"
 #include "routing/uri/password.h"
 #include "routing/uri/table_uri.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/base/uri_part.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/base/text/uri_part.h"
 
 namespace locus::internal {
 

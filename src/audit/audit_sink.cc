@@ -11,12 +11,12 @@
 #include "locus/audit.h"
 #include "src/audit/batch.h"
 #include "src/audit/spill.h"
-#include "src/base/backoff.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/mutex.h"
-#include "src/base/random_word.h"
-#include "src/base/signals_blocked.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/os/random_word.h"
+#include "src/base/os/signals_blocked.h"
+#include "src/base/run/backoff.h"
+#include "src/base/run/mutex.h"
 
 namespace locus {
 

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "locus/audit_hooks.h"
 #include "src/audit/type_record.h"
-#include "src/base/mutex.h"
-#include "src/base/text.h"
+#include "src/base/run/mutex.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 namespace {

@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/audit/batch.h"
-#include "src/base/atomic_file.h"
-#include "src/base/file_lock.h"
+#include "src/base/os/atomic_file.h"
+#include "src/base/os/file_lock.h"
 
 namespace locus::audit {
 

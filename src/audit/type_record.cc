@@ -2,7 +2,7 @@
 #include "src/audit/type_record.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/sequence_type/type_text.h"
+#include "src/number/type_text.h"
 
 namespace locus::internal {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::http {
 namespace {

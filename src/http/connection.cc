@@ -22,10 +22,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/resolve.h"
-#include "src/base/secret_bytes.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/resolve.h"
+#include "src/base/os/secret_bytes.h"
+#include "src/base/text/text.h"
 #include "src/http/tls_context_rep.h"
 
 namespace locus::http {

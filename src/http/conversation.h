@@ -21,7 +21,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "src/http/answer_text.h"
 #include "src/http/head_rules.h"
 #include "src/http/server.h"

@@ -23,9 +23,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/mutex.h"
-#include "src/base/signals_blocked.h"
+#include "src/base/os/check.h"
+#include "src/base/os/signals_blocked.h"
+#include "src/base/run/mutex.h"
 #include "src/http/await.h"
 #include "src/http/tls_context_rep.h"
 

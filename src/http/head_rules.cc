@@ -6,7 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::http {
 namespace {

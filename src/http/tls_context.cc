@@ -14,10 +14,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "src/base/check.h"
-#include "src/base/private_file.h"
-#include "src/base/regular_file.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/private_file.h"
+#include "src/base/os/regular_file.h"
+#include "src/base/text/text.h"
 #include "src/http/tls_context_rep.h"
 
 namespace locus::http {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "src/strict/page_budget.h"
 #include "src/strict/section.h"
 

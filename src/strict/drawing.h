@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/strict_store.h"
-#include "src/base/tick_clock.h"
+#include "src/base/run/tick_clock.h"
 #include "src/strict/cells.h"
 #include "src/strict/section.h"
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/strict_sequencer.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "src/strict/strict_rules.h"
 
 namespace locus::strict {

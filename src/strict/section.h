@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "locus/strict_store.h"
-#include "src/base/tick_clock.h"
+#include "src/base/run/tick_clock.h"
 #include "src/strict/flaw.h"
 
 namespace locus::strict {

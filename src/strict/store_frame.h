@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "src/strict/strict_rules.h"
 
 namespace locus::strict {

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/backoff.h"
-#include "src/base/fork_guard.h"
-#include "src/base/load_driver.h"
-#include "src/base/mutex.h"
-#include "src/base/random_word.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/os/random_word.h"
+#include "src/base/run/backoff.h"
+#include "src/base/run/load_driver.h"
+#include "src/base/run/mutex.h"
 #include "src/strict/drawing.h"
 #include "src/strict/owned_sections.h"
 #include "src/strict/refusals.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "locus/clock.h"
-#include "src/base/tick_clock.h"
+#include "src/base/run/tick_clock.h"
 
 namespace locus::strict {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/version.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::worker {
 namespace {

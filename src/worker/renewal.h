@@ -12,8 +12,8 @@
 #include "absl/time/time.h"
 #include "locus/worker_lease.h"
 #include "locus/worker_lease_store.h"
-#include "src/base/backoff.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
+#include "src/base/run/backoff.h"
 
 namespace locus::worker {
 

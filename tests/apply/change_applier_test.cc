@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written on one server comes to another one by its binary log.
-#include "migration/engine/mysql/apply/change_applier.h"
+#include "migration/apply/change_applier.h"
 
 #include <atomic>
 #include <random>
@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/cut_over/token.h"
-#include "migration/engine/mysql/session/marker_tables.h"
+#include "migration/mysql/marker_tables.h"
 #include "tests/apply/two_servers.h"
 #include "tests/support/sanitizers.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/apply/row_copier.h"
+#include "migration/apply/row_copier.h"
 #include "tests/apply/row_copier_fixture.h"
 #include "tests/support/sanitizers.h"
 

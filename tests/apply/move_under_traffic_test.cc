@@ -10,9 +10,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/engine/fenced_transaction.h"
+#include "migration/apply/change_applier.h"
 #include "migration/cut_over/token.h"
-#include "migration/engine/mysql/apply/change_applier.h"
-#include "migration/engine/mysql/stream/binlog_reader.h"
+#include "migration/mysql/binlog_reader.h"
 #include "tests/fence/two_shards.h"
 #include "tests/support/sanitizers.h"
 

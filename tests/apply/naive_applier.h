@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "migration/apply/row_sql.h"
 #include "migration/cut_over/version_rule.h"
-#include "migration/engine/mysql/session/bound_statement.h"
-#include "migration/engine/mysql/session/target_session.h"
 #include "migration/fence/tombstone_sql.h"
+#include "migration/mysql/bound_statement.h"
+#include "migration/mysql/target_session.h"
 #include "migration/stream/change_transaction.h"
 
 namespace locus {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/apply/row_copier.h"
+#include "migration/apply/row_copier.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {

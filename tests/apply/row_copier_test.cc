@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that were there before the stream began, copied while they are written.
-#include "migration/engine/mysql/apply/row_copier.h"
+#include "migration/apply/row_copier.h"
 
 #include <atomic>
 #include <random>
@@ -9,7 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/session/target_session.h"
+#include "migration/mysql/target_session.h"
 #include "tests/apply/row_copier_fixture.h"
 
 namespace locus {

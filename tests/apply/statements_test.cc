@@ -3,7 +3,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/session/marker_tables.h"
+#include "migration/mysql/marker_tables.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {

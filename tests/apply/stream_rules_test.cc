@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/cut_over/token.h"
-#include "migration/engine/mysql/session/marker_tables.h"
+#include "migration/mysql/marker_tables.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {

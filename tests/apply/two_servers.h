@@ -10,10 +10,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/apply/change_applier.h"
-#include "migration/engine/mysql/stream/binlog_reader.h"
-#include "migration/engine/mysql/stream/change_batch.h"
+#include "migration/apply/change_applier.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/mysql/binlog_reader.h"
+#include "migration/mysql/change_batch.h"
 #include "tests/fence/fence_fixture.h"
 
 namespace locus {

@@ -10,8 +10,8 @@
 #include "locus/engine/memory.h"
 #include "locus/number_generator.h"
 #include "nlohmann/json.hpp"
-#include "src/base/mutex.h"
-#include "src/base/nonce_mark.h"
+#include "src/base/run/mutex.h"
+#include "src/base/text/nonce_mark.h"
 #include "tests/support/stringified.h"
 
 namespace locus {

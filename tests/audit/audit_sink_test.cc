@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "locus/audit.h"
 #include "nlohmann/json.hpp"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "tests/support/temporary_directory.h"
 
 namespace locus {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/atomic_file.h"
+#include "src/base/os/atomic_file.h"
 
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/backoff.h"
+#include "src/base/run/backoff.h"
 
 #include <random>
 

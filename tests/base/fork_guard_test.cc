@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/fork_guard.h"
+#include "src/base/os/fork_guard.h"
 
 #include <memory>
 

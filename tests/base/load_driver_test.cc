@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/load_driver.h"
+#include "src/base/run/load_driver.h"
 
 #include <atomic>
 #include <thread>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/loopback.h"
+#include "src/base/os/loopback.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 #include "gtest/gtest.h"
 #include "locus/space.h"

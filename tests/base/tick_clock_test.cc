@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/tick_clock.h"
+#include "src/base/run/tick_clock.h"
 
 #include <cstdint>
 

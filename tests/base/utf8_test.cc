@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/utf8.h"
+#include "src/base/text/utf8.h"
 
 #include "gtest/gtest.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 namespace {

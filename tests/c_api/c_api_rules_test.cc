@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "locus/routing/uri.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "tests/c_api/c_api_fixture.h"
 
 namespace locus {

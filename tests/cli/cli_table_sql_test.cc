@@ -12,7 +12,7 @@
 #include "locus/order_no.h"
 #include "locus/routing/routing_table.h"
 #include "nlohmann/json.hpp"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "tests/cli/command.h"
 #include "tests/engine/mysql/mariadb_server.h"
 #include "tests/engine/mysql/sql_sections.h"

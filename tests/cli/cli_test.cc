@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "tests/cli/command.h"
 #include "tests/support/golden.h"
 

@@ -15,7 +15,7 @@
 #include <sstream>
 #include <thread>
 
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::testing {
 namespace {

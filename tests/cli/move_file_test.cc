@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/moves/move_file.h"
+#include "apps/shared/moves/move_file.h"
 
 #include <fstream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the status of a move says of how far it has come.
-#include "apps/moves/move_text.h"
+#include "apps/shared/moves/move_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"

@@ -16,7 +16,7 @@
 #include "locus/routing/file_table.h"
 #include "locus/routing/uri.h"
 #include "nlohmann/json.hpp"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "tests/console/console_fixture.h"
 #include "tests/support/temporary_directory.h"
 

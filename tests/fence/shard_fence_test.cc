@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/fence/guard_sql.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "tests/fence/fence_fixture.h"
 #include "tests/support/sanitizers.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/generator/counters.h"
+#include "src/segment/counters.h"
 
 #include <thread>
 #include <vector>

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "src/generator/counters.h"
-#include "src/generator/segment_loader.h"
+#include "src/segment/counters.h"
+#include "src/segment/segment_loader.h"
 #include "tests/generator/simulated_world.h"
 
 namespace locus {

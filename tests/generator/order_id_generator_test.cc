@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/id/gene_lanes.h"
+#include "src/order/gene_lanes.h"
 #include "tests/generator/generator_fixture.h"
 #include "tests/generator/naive_generator.h"
 

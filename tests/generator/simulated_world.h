@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "src/lease/segment_plan.h"
-#include "src/lease/segment_rules.h"
+#include "src/segment/plan.h"
+#include "src/segment/rules.h"
 #include "tests/generator/generator_simulation.h"
 namespace locus {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/generator/store_chain.h"
+#include "src/segment/store_chain.h"
 
 #include <atomic>
 #include <thread>

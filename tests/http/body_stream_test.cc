@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/http/connection.h"
 #include "src/http/server.h"
 #include "tests/http/loopback_client.h"

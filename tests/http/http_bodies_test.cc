@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/http/server.h"
 #include "tests/http/loopback_client.h"
 #include "tests/support/private_server.h"

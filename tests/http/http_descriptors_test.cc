@@ -10,7 +10,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/http/server.h"
 #include "tests/support/private_server.h"
 

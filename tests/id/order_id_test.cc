@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "tests/support/golden.h"
 
 namespace locus {

@@ -16,8 +16,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/base/random_word.h"
-#include "src/id/uuid_v7.h"
+#include "src/base/os/random_word.h"
+#include "src/order/uuid_v7.h"
 
 namespace locus {
 

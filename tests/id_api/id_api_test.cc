@@ -12,7 +12,7 @@
 #include "locus/engine/memory.h"
 #include "locus/key_ring.h"
 #include "nlohmann/json.hpp"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "tests/support/private_server.h"
 
 namespace locus::locusd {

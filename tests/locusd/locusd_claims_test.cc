@@ -6,8 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "src/cluster_machine/machine.h"
-#include "src/raft/store/log_store.h"
+#include "src/cluster/machine/machine.h"
+#include "src/raft/log/log_store.h"
 #include "tests/locusd/locusd_cluster.h"
 
 namespace locus {

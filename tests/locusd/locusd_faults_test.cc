@@ -18,7 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/routing_table.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "tests/engine/mysql/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
 #include "tests/locusd/ids_process.h"

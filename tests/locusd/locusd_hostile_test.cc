@@ -21,7 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/http/connection.h"
 #include "tests/http/loopback_client.h"
 #include "tests/support/private_server.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Version triggers and tombstones on a shard, beside the guards of the fence.
-#include "migration/engine/mysql/fence/moved_tables.h"
+#include "migration/fence/moved_tables.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

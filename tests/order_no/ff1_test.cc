@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/order_no/ff1.h"
+#include "src/order/ff1.h"
 
 #include <random>
 #include <string>

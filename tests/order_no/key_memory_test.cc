@@ -18,10 +18,10 @@
 #include "gtest/gtest.h"
 #include "locus/key_ring.h"
 #include "locus/order_no_codec.h"
-#include "src/base/private_file.h"
-#include "src/base/secret_bytes.h"
-#include "src/order_no/key_derivation.h"
-#include "src/order_no/order_no_ciphers.h"
+#include "src/base/os/private_file.h"
+#include "src/base/os/secret_bytes.h"
+#include "src/order/key_derivation.h"
+#include "src/order/order_no_ciphers.h"
 
 // Where keys lie in this process: every byte of memory is searched.
 

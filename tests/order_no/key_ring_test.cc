@@ -15,8 +15,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/base/text.h"
-#include "src/order_no/key_ring_text.h"
+#include "src/base/text/text.h"
+#include "src/order/key_ring_text.h"
 
 namespace locus {
 

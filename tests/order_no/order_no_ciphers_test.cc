@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/order_no/order_no_ciphers.h"
+#include "src/order/order_no_ciphers.h"
 
 #include <memory>
 #include <vector>

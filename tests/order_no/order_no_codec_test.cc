@@ -15,9 +15,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/internal/order_id_assembler.h"
-#include "src/base/text.h"
-#include "src/order_no/aes.h"
-#include "src/order_no/key_derivation.h"
+#include "src/base/text/text.h"
+#include "src/order/aes.h"
+#include "src/order/key_derivation.h"
 #include "tests/support/golden.h"
 
 namespace locus {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "gtest/gtest.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "tests/support/golden.h"
 
 namespace locus {

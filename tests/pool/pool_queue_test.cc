@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which caller gets which connection, with a clock and connections made up by the test.
-#include "routing/engine/mysql/pool_queue.h"
+#include "routing/pool/pool_queue.h"
 
 #include <algorithm>
 #include <deque>

@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "locus/routing/router.h"
-#include "routing/engine/mysql/breaker.h"
-#include "routing/engine/mysql/shard_endpoint.h"
+#include "routing/pool/breaker.h"
+#include "routing/pool/shard_endpoint.h"
 #include "tests/pool/shard_pools_fixture.h"
 #include "tests/support/sanitizers.h"
 

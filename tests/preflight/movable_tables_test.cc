@@ -5,10 +5,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/apply/row_copier.h"
-#include "migration/engine/mysql/fence/moved_tables.h"
-#include "migration/engine/mysql/preflight/preflight.h"
+#include "migration/apply/row_copier.h"
+#include "migration/fence/moved_tables.h"
 #include "migration/preflight/judge.h"
+#include "migration/preflight/preflight.h"
 #include "tests/verify/verify_fixture.h"
 
 namespace locus {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/preflight/preflight.h"
 #include "migration/preflight/judge.h"
+#include "migration/preflight/preflight.h"
 #include "tests/fence/fence_fixture.h"
 
 namespace locus {

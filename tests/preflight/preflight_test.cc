@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read of real servers: a pair that passes, and each change that breaks a check.
-#include "migration/engine/mysql/fence/moved_tables.h"
+#include "migration/fence/moved_tables.h"
 #include "tests/preflight/preflight_fixture.h"
 
 namespace locus {

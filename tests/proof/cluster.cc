@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "src/http/connection.h"
 #include "tests/proof/places.h"
 #include "tests/support/private_server.h"

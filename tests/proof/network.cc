@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "tests/support/private_server.h"
 
 namespace locus::proof {

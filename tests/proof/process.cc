@@ -13,7 +13,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "tests/proof/places.h"
 
 namespace locus::proof {

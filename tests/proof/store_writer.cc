@@ -21,7 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "locus/engine/locusd.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "tests/proof/store_records.h"
 
 namespace locus::proof {

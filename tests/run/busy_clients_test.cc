@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "absl/strings/str_join.h"
-#include "migration/engine/mysql/fence/moved_tables.h"
+#include "migration/fence/moved_tables.h"
 #include "tests/run/move_fixture.h"
 
 namespace locus {

@@ -2,7 +2,7 @@
 // Replicas are promoted in place of a shard in the middle of a move, at any point of a step, with
 // and without what the shard did last.
 #include "absl/strings/match.h"
-#include "migration/engine/mysql/run/move_control.h"
+#include "migration/run/move_control.h"
 #include "tests/run/move_fixture.h"
 
 namespace locus {

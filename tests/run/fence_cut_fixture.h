@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/run/band_rows.h"
-#include "migration/engine/mysql/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/mysql/marker_tables.h"
+#include "migration/run/band_rows.h"
 #include "tests/fence/fence_fixture.h"
 
 namespace locus::mysql {

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/run/rebind.h"
+#include "migration/run/rebind.h"
 #include "tests/run/fence_cut_fixture.h"
 
 namespace locus::mysql {

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <thread>
 
-#include "migration/engine/mysql/fence/moved_tables.h"
+#include "migration/fence/moved_tables.h"
 #include "tests/run/fault_fixture.h"
 
 namespace locus {

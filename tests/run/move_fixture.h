@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/engine/fenced_transaction.h"
 #include "locus/routing/file_table.h"
-#include "migration/engine/mysql/run/move_runner.h"
+#include "migration/run/move_runner.h"
 #include "tests/fence/two_shards.h"
 #include "tests/run/move_setup.h"
 #include "tests/support/temporary_directory.h"

@@ -2,7 +2,7 @@
 // A program of its own: it searches all memory of the process.
 #include "gtest/gtest.h"
 #include "locus/routing/file_table.h"
-#include "migration/engine/mysql/run/move_control.h"
+#include "migration/run/move_control.h"
 #include "tests/run/move_setup.h"
 #include "tests/support/password_search.h"
 #include "tests/support/temporary_directory.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves as runners make them, on two servers, under live writers.
-#include "migration/engine/mysql/run/move_runner.h"
+#include "migration/run/move_runner.h"
 
 #include <fstream>
 #include <iostream>
 #include <set>
 
 #include "absl/strings/match.h"
-#include "migration/engine/mysql/fence/moved_tables.h"
-#include "migration/engine/mysql/run/move_control.h"
+#include "migration/fence/moved_tables.h"
+#include "migration/run/move_control.h"
 #include "nlohmann/json.hpp"
 #include "tests/run/live_move.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "migration/engine/mysql/run/move_runner.h"
+#include "migration/run/move_runner.h"
 
 namespace locus {
 

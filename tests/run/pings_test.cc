@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mysql/run/pings.h"
+#include "migration/run/pings.h"
 
 #include "gtest/gtest.h"
 

@@ -2,8 +2,8 @@
 // A whole move on a server whose clients use XA.
 #include "absl/strings/match.h"
 #include "migration/cut_over/wishes.h"
-#include "migration/engine/mysql/run/move_control.h"
-#include "migration/engine/mysql/run/prepared_xa.h"
+#include "migration/run/move_control.h"
+#include "migration/run/prepared_xa.h"
 #include "tests/run/move_fixture.h"
 
 namespace locus {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mysql/run/rebind.h"
+#include "migration/run/rebind.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

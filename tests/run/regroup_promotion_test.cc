@@ -3,10 +3,10 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/run/band_rows.h"
-#include "migration/engine/mysql/run/rebind.h"
-#include "migration/engine/mysql/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/mysql/marker_tables.h"
+#include "migration/run/band_rows.h"
+#include "migration/run/rebind.h"
 #include "tests/engine/mysql/mariadb_replica.h"
 #include "tests/fence/fence_fixture.h"
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "migration/cut_over/wishes.h"
-#include "migration/engine/mysql/run/move_control.h"
-#include "migration/engine/mysql/run/repair_findings.h"
+#include "migration/run/move_control.h"
+#include "migration/run/repair_findings.h"
 #include "tests/run/live_orders.h"
 #include "tests/run/move_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cleanup beside later moves of some of its vnodes.
-#include "migration/engine/mysql/run/row_cleaner.h"
+#include "migration/run/row_cleaner.h"
 
 #include <atomic>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mysql/run/row_progress.h"
+#include "migration/run/row_progress.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mysql/run/shard_link.h"
+#include "migration/run/shard_link.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mysql/run/shell_command.h"
+#include "migration/run/shell_command.h"
 
 #include <cstdlib>
 

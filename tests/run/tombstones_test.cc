@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "migration/engine/mysql/run/tombstones.h"
+#include "migration/run/tombstones.h"
 
 #include <chrono>
 #include <thread>
@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/session/marker_tables.h"
 #include "migration/fence/key_form.h"
+#include "migration/mysql/marker_tables.h"
 #include "tests/engine/mysql/mariadb_server.h"
 
 namespace locus::mysql {

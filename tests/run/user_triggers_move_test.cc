@@ -5,7 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mysql/fence/moved_tables.h"
+#include "migration/fence/moved_tables.h"
 #include "migration/fence/user_triggers.h"
 #include "tests/run/live_move.h"
 

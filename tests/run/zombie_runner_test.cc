@@ -3,9 +3,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "migration/engine/mysql/run/row_cleaner.h"
-#include "migration/engine/mysql/run/tombstones.h"
-#include "migration/engine/mysql/session/marker_tables.h"
+#include "migration/mysql/marker_tables.h"
+#include "migration/run/row_cleaner.h"
+#include "migration/run/tombstones.h"
 #include "tests/run/fault_fixture.h"
 #include "tests/support/private_server.h"
 

@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "src/snowflake/snowflake_word.h"
 #include "src/worker/renewal.h"
+#include "src/worker/snowflake_word.h"
 #include "src/worker/worker_rules.h"
 #include "tests/snowflake/leased_snowflake_simulation.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "src/snowflake/snowflake_word.h"
+#include "src/worker/snowflake_word.h"
 #include "tests/snowflake/lease_world.h"
 
 namespace locus {

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/file_table.h"
 #include "routing/source/table_file.h"
-#include "src/base/file_lock.h"
+#include "src/base/os/file_lock.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/traced_child.h"
 

@@ -20,7 +20,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/table_source.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "tests/support/private_server.h"
 
 namespace locus {

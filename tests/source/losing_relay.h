@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 namespace locus {
 

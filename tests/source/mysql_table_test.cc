@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "locus/routing/engine/mysql.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "tests/engine/mysql/mariadb_replica.h"
 #include "tests/engine/mysql/mariadb_server.h"
 #include "tests/source/table_place.h"

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/stream/binlog_reader.h"
+#include "migration/mysql/binlog_reader.h"
 #include "tests/engine/mysql/mariadb_server.h"
 
 namespace locus {

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/stream/binlog_reader.h"
+#include "migration/mysql/binlog_reader.h"
 #include "tests/engine/mysql/lying_mysql.h"
 #include "tests/stream/event_bytes.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/session/bound_statement.h"
+#include "migration/mysql/bound_statement.h"
 #include "src/engine/mysql/answer.h"
 
 namespace locus {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/clock.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/strict/store_frame.h"
 #include "src/strict/strict_rules.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "absl/time/time.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "src/strict/flaw.h"
 #include "src/strict/section.h"
 #include "src/strict/strict_rules.h"

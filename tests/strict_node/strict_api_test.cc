@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "locus/engine/memory.h"
 #include "nlohmann/json.hpp"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "tests/strict/ending_store.h"
 #include "tests/support/private_server.h"
 

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/uri.h"
 #include "nlohmann/json.hpp"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/http/server.h"
 #include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"

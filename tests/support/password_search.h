@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "src/base/secret_bytes.h"
+#include "src/base/os/secret_bytes.h"
 
 // Searches what a core dump of this process would hold for one password.
 namespace locus {

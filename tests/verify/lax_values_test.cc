@@ -6,8 +6,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/apply/row_copier.h"
-#include "migration/engine/mysql/fence/moved_tables.h"
+#include "migration/apply/row_copier.h"
+#include "migration/fence/moved_tables.h"
 #include "tests/verify/verify_fixture.h"
 
 namespace locus {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two shards at rest: what differs is found, whatever the key, the slices and the vnodes.
-#include "migration/engine/mysql/verify/row_verifier.h"
+#include "migration/verify/row_verifier.h"
 
 #include <map>
 #include <random>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/verify/marker_pass.h"
-#include "src/base/text.h"
+#include "migration/verify/marker_pass.h"
+#include "src/base/text/text.h"
 #include "tests/support/sanitizers.h"
 #include "tests/verify/verify_fixture.h"
 

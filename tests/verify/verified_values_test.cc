@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/session/bound_statement.h"
+#include "migration/mysql/bound_statement.h"
 #include "tests/verify/verify_fixture.h"
 
 namespace locus {

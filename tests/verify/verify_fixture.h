@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "migration/engine/mysql/verify/row_verifier.h"
+#include "migration/verify/row_verifier.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {

@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mysql/session/marker_tables.h"
-#include "migration/engine/mysql/verify/marker_pass.h"
+#include "migration/mysql/marker_tables.h"
+#include "migration/verify/marker_pass.h"
 #include "tests/support/sanitizers.h"
 #include "tests/verify/verify_fixture.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/base/nonce_mark.h"
+#include "src/base/text/nonce_mark.h"
 
 namespace locus {
 

@@ -11,8 +11,8 @@
 #include "apps/locus/place/open_store.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
-#include "apps/shown/codec_choice.h"
-#include "src/base/check.h"
+#include "apps/shared/shown/codec_choice.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 

@@ -12,9 +12,9 @@
 #include "apps/locus/line/verb.h"
 #include "locus/order_id.h"
 #include "locus/shard_gene.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/order_no/order_no_assembler.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/order/order_no_assembler.h"
 
 namespace locus::cli {
 

@@ -14,8 +14,8 @@
 #include "locus/order_id.h"
 #include "nlohmann/json.hpp"
 #include "routing/picture/text_grid.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -9,8 +9,8 @@
 #include "apps/locus/place/password.h"
 #include "locus/audit_hooks.h"
 #include "locus/engine/clickhouse.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "apps/locus/place/password.h"
 #include "apps/locus/place/uri_options.h"
 #include "locus/routing/uri.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 

@@ -5,7 +5,7 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/place/uri_options.h"
 #include "routing/picture/text_grid.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

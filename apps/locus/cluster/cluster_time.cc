@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locus/cluster/cluster_line.h"
 #include "apps/locus/line/verb.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 

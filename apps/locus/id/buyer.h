@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "locus/buyer_key.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -4,8 +4,8 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
-#include "apps/shown/codec_choice.h"
-#include "src/base/check.h"
+#include "apps/shared/shown/codec_choice.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 

@@ -6,7 +6,7 @@
 #include "apps/locus/line/verb_line.h"
 #include "locus/shard_gene.h"
 #include "nlohmann/json.hpp"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

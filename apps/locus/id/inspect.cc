@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shown/inspect.h"
+#include "apps/shared/shown/inspect.h"
 
 #include "apps/locus/line/values.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
-#include "apps/shown/codec_choice.h"
+#include "apps/shared/shown/codec_choice.h"
 #include "locus/routing/routing_table.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 

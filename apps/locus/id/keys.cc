@@ -10,12 +10,12 @@
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
-#include "apps/shown/codec_choice.h"
+#include "apps/shared/shown/codec_choice.h"
 #include "locus/key_ring.h"
 #include "nlohmann/json.hpp"
-#include "src/base/check.h"
-#include "src/base/file_lock.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/file_lock.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

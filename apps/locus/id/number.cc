@@ -13,9 +13,9 @@
 #include "apps/locus/place/uri_options.h"
 #include "locus/number_format.h"
 #include "nlohmann/json.hpp"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/number/field_text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/number/pattern/field_text.h"
 
 namespace locus::cli {
 

@@ -14,8 +14,8 @@
 #include "apps/locus/place/uri_options.h"
 #include "locus/leased_snowflake.h"
 #include "nlohmann/json.hpp"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

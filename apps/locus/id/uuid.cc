@@ -6,7 +6,7 @@
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::csv {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "apps/locus/line/verb.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

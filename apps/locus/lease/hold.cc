@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "apps/locus/line/verb.h"
-#include "src/base/atomic_file.h"
-#include "src/base/text.h"
+#include "src/base/os/atomic_file.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 namespace {

@@ -15,10 +15,10 @@
 #include "locus/worker_lease_store.h"
 #include "nlohmann/json.hpp"
 #include "routing/picture/text_grid.h"
-#include "src/base/check.h"
-#include "src/base/private_file.h"
-#include "src/base/random_word.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/private_file.h"
+#include "src/base/os/random_word.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locus/io/byte_stream.h"
 #include "locus/routing/routing_table.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

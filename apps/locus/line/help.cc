@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

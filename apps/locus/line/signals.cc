@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "apps/locus/line/verb.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 namespace {

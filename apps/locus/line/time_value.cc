@@ -2,7 +2,7 @@
 #include "apps/locus/line/time_value.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

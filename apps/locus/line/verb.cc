@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/locus/io/byte_stream.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

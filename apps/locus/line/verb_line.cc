@@ -17,7 +17,7 @@
 #include "apps/locus/line/suggest.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/place/place_files.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

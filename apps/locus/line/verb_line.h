@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "apps/locus/line/option.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -7,8 +7,8 @@
 #include "apps/locus/move/open_moves.h"
 #include "migration/preflight/judge.h"
 #include "routing/source/publication_note.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -6,8 +6,8 @@
 #include "apps/locus/move/open_moves.h"
 #include "locus/migration/shard_fence.h"
 #include "migration/fence/guard_drop.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

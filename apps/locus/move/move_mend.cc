@@ -7,10 +7,10 @@
 #include "absl/strings/str_join.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/open_moves.h"
-#include "apps/moves/move_text.h"
-#include "migration/engine/mysql/run/candidate_watch.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "apps/shared/moves/move_text.h"
+#include "migration/run/candidate_watch.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

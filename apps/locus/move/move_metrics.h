@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "migration/engine/mysql/run/move_runner.h"
+#include "migration/run/move_runner.h"
 
 namespace locus::cli {
 

@@ -7,9 +7,9 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
-#include "apps/moves/move_file.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "apps/shared/moves/move_file.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -8,11 +8,11 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/move/open_moves.h"
 #include "apps/locus/table/table_file.h"
-#include "migration/engine/mysql/preflight/preflight.h"
 #include "migration/preflight/judge.h"
+#include "migration/preflight/preflight.h"
 #include "nlohmann/json.hpp"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

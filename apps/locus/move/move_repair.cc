@@ -5,8 +5,8 @@
 #include "absl/strings/str_join.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/open_moves.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

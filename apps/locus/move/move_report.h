@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "locus/migration/move.h"
-#include "migration/engine/mysql/run/move_records.h"
+#include "migration/run/move_records.h"
 
 namespace locus::cli {
 

@@ -19,8 +19,8 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/move_metrics.h"
 #include "apps/locus/move/open_moves.h"
-#include "migration/engine/mysql/run/move_runner.h"
-#include "src/base/check.h"
+#include "migration/run/move_runner.h"
+#include "src/base/os/check.h"
 #include "src/engine/mysql/login.h"
 
 namespace locus::cli {

@@ -11,9 +11,9 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/move_report.h"
 #include "apps/locus/move/open_moves.h"
-#include "apps/moves/move_text.h"
+#include "apps/shared/moves/move_text.h"
 #include "routing/picture/text_grid.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 

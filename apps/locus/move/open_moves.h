@@ -10,11 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "apps/locus/line/verb_line.h"
-#include "apps/moves/move_file.h"
-#include "apps/moves/own_moves.h"
+#include "apps/shared/moves/move_file.h"
+#include "apps/shared/moves/own_moves.h"
 #include "locus/routing/table_publisher.h"
-#include "migration/engine/mysql/preflight/preflight.h"
-#include "migration/engine/mysql/run/move_control.h"
+#include "migration/preflight/preflight.h"
+#include "migration/run/move_control.h"
 
 namespace locus::cli {
 

@@ -15,13 +15,13 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/password.h"
 #include "apps/locus/place/uri_options.h"
-#include "migration/engine/mysql/run/shard_link.h"
-#include "migration/engine/mysql/verify/marker_pass.h"
-#include "migration/engine/mysql/verify/row_verifier.h"
+#include "migration/run/shard_link.h"
+#include "migration/verify/marker_pass.h"
+#include "migration/verify/row_verifier.h"
 #include "nlohmann/json.hpp"
-#include "src/base/check.h"
-#include "src/base/random_word.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/random_word.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/private_file.h"
-#include "src/base/secret_bytes.h"
+#include "src/base/os/check.h"
+#include "src/base/os/private_file.h"
+#include "src/base/os/secret_bytes.h"
 
 namespace locus::cli {
 

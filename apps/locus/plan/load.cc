@@ -14,8 +14,8 @@
 #include "apps/locus/plan/shard_sample.h"
 #include "apps/locus/plan/vnode_load.h"
 #include "apps/locus/table/table_file.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -9,12 +9,12 @@
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/plan/vnode_load.h"
 #include "apps/locus/table/table_file.h"
-#include "apps/shown/plan_step.h"
+#include "apps/shared/shown/plan_step.h"
 #include "locus/routing/rebalance.h"
 #include "locus/routing/ring_view.h"
 #include "routing/picture/text_grid.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

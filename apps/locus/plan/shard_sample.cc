@@ -7,8 +7,8 @@
 #include "apps/locus/place/password.h"
 #include "locus/shard_gene.h"
 #include "routing/uri/store_uri.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 #include "src/engine/mysql/pool.h"
 
 namespace locus::cli {

@@ -2,7 +2,7 @@
 // In place of shard_sample.cc where the engine MariaDB is left out of the build.
 #include "absl/strings/str_cat.h"
 #include "apps/locus/plan/shard_sample.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

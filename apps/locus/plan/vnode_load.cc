@@ -10,8 +10,8 @@
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/io/csv.h"
 #include "locus/shard_gene.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -9,10 +9,10 @@
 #include "apps/locus/place/open_store.h"
 #include "apps/locus/place/uri_options.h"
 #include "nlohmann/json.hpp"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/base/utf8.h"
-#include "src/sequence_type/type_text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/base/text/utf8.h"
+#include "src/number/type_text.h"
 
 namespace locus::cli {
 namespace {

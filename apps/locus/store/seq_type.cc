@@ -11,9 +11,9 @@
 #include "apps/locus/place/uri_options.h"
 #include "nlohmann/json.hpp"
 #include "routing/picture/text_grid.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/sequence_type/type_text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/number/type_text.h"
 
 namespace locus::cli {
 

@@ -13,9 +13,9 @@
 #include "locus/order_id.h"
 #include "nlohmann/json.hpp"
 #include "routing/picture/text_grid.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/lease/segment_rules.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/segment/rules.h"
 
 namespace locus::cli {
 

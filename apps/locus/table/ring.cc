@@ -4,7 +4,7 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
-#include "apps/shown/table_json.h"
+#include "apps/shared/shown/table_json.h"
 #include "locus/routing/ring_view.h"
 #include "routing/picture/text_grid.h"
 

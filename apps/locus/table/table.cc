@@ -7,12 +7,12 @@
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
 #include "apps/locus/table/table_place.h"
-#include "apps/shown/plan_step.h"
-#include "apps/shown/table_json.h"
+#include "apps/shared/shown/plan_step.h"
+#include "apps/shared/shown/table_json.h"
 #include "locus/routing/routing_table.h"
 #include "locus/routing/table_source.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

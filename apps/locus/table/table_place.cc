@@ -7,7 +7,7 @@
 #include "apps/locus/line/verb.h"
 #include "routing/picture/text_grid.h"
 #include "routing/table/printable_text.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 namespace {

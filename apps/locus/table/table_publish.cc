@@ -19,7 +19,7 @@
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/table_change.h"
 #include "routing/source/publication_note.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::cli {
 namespace {

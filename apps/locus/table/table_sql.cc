@@ -13,7 +13,7 @@
 #include "apps/locus/table/table_file.h"
 #include "locus/routing/routing_table.h"
 #include "locus/shard_gene.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 namespace {

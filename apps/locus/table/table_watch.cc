@@ -11,8 +11,8 @@
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/router.h"
 #include "routing/router/last_good_table.h"
-#include "src/base/mutex.h"
-#include "src/base/text.h"
+#include "src/base/run/mutex.h"
+#include "src/base/text/text.h"
 
 namespace locus::cli {
 

@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/config/config_sections.h"
 #include "apps/locusd/config/config_values.h"
-#include "apps/toml/toml_section.h"
-#include "src/base/check.h"
-#include "src/base/loopback.h"
-#include "src/base/text.h"
+#include "apps/shared/toml/toml_section.h"
+#include "src/base/os/check.h"
+#include "src/base/os/loopback.h"
+#include "src/base/text/text.h"
 #include "src/http/endpoint.h"
-#include "src/raft/types.h"
+#include "src/raft/core/types.h"
 
 namespace locus::locusd {
 

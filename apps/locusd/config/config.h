@@ -15,10 +15,10 @@
 #include "apps/locusd/front/scope.h"
 #include "apps/locusd/ids/id_settings.h"
 #include "apps/locusd/strict/strict_settings.h"
-#include "apps/toml/toml_section.h"
+#include "apps/shared/toml/toml_section.h"
 #include "locus/audit.h"
 #include "locus/engine/clickhouse.h"
-#include "src/holder_probe/holder_probe.h"
+#include "src/cluster/probe/holder_probe.h"
 #include "src/http/server.h"
 #include "src/raft/node/shell.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/config/config_sections.h"
 #include "apps/locusd/config/config_values.h"
-#include "src/holder_probe/health_url.h"
+#include "src/cluster/probe/health_url.h"
 
 namespace locus::locusd {
 

@@ -8,9 +8,9 @@
 #include "apps/locusd/config/config_values.h"
 #include "routing/uri/store_uri.h"
 #include "routing/uri/table_uri.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/base/utf8.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/base/text/utf8.h"
 
 namespace locus::locusd {
 

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/locusd/config/config.h"
-#include "apps/toml/toml_section.h"
+#include "apps/shared/toml/toml_section.h"
 
 // The sections of the configuration; each refuses what is wrong in it.
 namespace locus::locusd {

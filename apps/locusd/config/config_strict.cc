@@ -9,7 +9,7 @@
 #include "apps/locusd/strict/section_list.h"
 #include "locus/strict_sequencer.h"
 #include "routing/uri/store_uri.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "src/http/endpoint.h"
 
 namespace locus::locusd {

@@ -4,9 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/config/config_sections.h"
 #include "apps/locusd/config/config_values.h"
-#include "src/base/check.h"
-#include "src/base/private_file.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/private_file.h"
+#include "src/base/text/text.h"
 
 namespace locus::locusd {
 

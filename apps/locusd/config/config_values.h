@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "apps/toml/toml_section.h"
+#include "apps/shared/toml/toml_section.h"
 
 // What values of the configuration are read by. The message of an error says what the text must be.
 namespace locus::locusd {

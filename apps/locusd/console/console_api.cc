@@ -23,9 +23,9 @@
 #include "apps/locusd/front/access.h"
 #include "apps/locusd/ids/query.h"
 #include "locus/version.h"
-#include "src/base/check.h"
-#include "src/base/mutex.h"
-#include "src/cluster_api/call.h"
+#include "src/base/os/check.h"
+#include "src/base/run/mutex.h"
+#include "src/cluster/api/call.h"
 
 namespace locus::locusd {
 

@@ -9,13 +9,13 @@
 #include "absl/strings/strip.h"
 #include "apps/locusd/console/table_answers.h"
 #include "apps/locusd/console/types_answer.h"
-#include "apps/shown/inspect.h"
-#include "apps/shown/table_json.h"
+#include "apps/shared/shown/inspect.h"
+#include "apps/shared/shown/table_json.h"
 #include "locus/buyer_key.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/cluster_api/bodies.h"
-#include "src/cluster_api/listing_query.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/cluster/api/bodies.h"
+#include "src/cluster/api/listing_query.h"
 
 namespace locus::locusd {
 

@@ -13,7 +13,7 @@
 #include "apps/locusd/console/console_api.h"
 #include "apps/locusd/ids/query.h"
 #include "locus/routing/routing_table.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::locusd {
 

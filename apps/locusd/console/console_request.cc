@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/text.h"
-#include "src/cluster_api/call.h"
+#include "src/base/text/text.h"
+#include "src/cluster/api/call.h"
 
 namespace locus::locusd {
 

@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/http/body_stream.h"
 
 namespace locus::locusd {

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "apps/locusd/console/move_look.h"
 #include "locus/routing/routing_table.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::locusd {
 

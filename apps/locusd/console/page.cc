@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::locusd {
 

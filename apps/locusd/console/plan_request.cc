@@ -9,11 +9,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "apps/shown/plan_step.h"
+#include "apps/shared/shown/plan_step.h"
 #include "locus/routing/routing_table.h"
 #include "locus/routing/table_publisher.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::locusd {
 

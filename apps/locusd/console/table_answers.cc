@@ -10,14 +10,14 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/console/json_text.h"
-#include "apps/shown/plan_step.h"
-#include "apps/shown/table_json.h"
+#include "apps/shared/shown/plan_step.h"
+#include "apps/shared/shown/table_json.h"
 #include "locus/routing/ring_view.h"
 #include "locus/routing/table_change.h"
 #include "locus/shard_gene.h"
 #include "routing/source/publication_note.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 
 namespace locus::locusd {
 

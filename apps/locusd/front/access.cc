@@ -11,9 +11,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/cluster_api/call.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/cluster/api/call.h"
 
 namespace locus::locusd {
 

@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "apps/locusd/front/scope.h"
-#include "src/base/private_file.h"
-#include "src/cluster_api/rate_limit.h"
+#include "src/base/os/private_file.h"
+#include "src/http/api/rate_limit.h"
 #include "src/http/server.h"
 
 namespace locus::locusd {

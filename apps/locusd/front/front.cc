@@ -11,11 +11,11 @@
 #include "apps/locusd/front/replaceable.h"
 #include "apps/locusd/front/request_id.h"
 #include "apps/locusd/openapi/openapi.h"
-#include "src/base/loopback.h"
-#include "src/base/seldom.h"
-#include "src/base/text.h"
-#include "src/cluster_api/call.h"
-#include "src/cluster_api/traceparent.h"
+#include "src/base/os/loopback.h"
+#include "src/base/run/seldom.h"
+#include "src/base/text/text.h"
+#include "src/cluster/api/call.h"
+#include "src/cluster/api/traceparent.h"
 #include "src/http/endpoint.h"
 
 namespace locus::locusd {

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "apps/locusd/front/access.h"
 #include "apps/locusd/front/handler.h"
-#include "src/cluster_api/rate_limit.h"
+#include "src/http/api/rate_limit.h"
 #include "src/http/server.h"
 
 namespace locus::locusd {

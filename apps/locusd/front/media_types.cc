@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "src/base/text.h"
-#include "src/cluster_api/call.h"
+#include "src/base/text/text.h"
+#include "src/cluster/api/call.h"
 
 namespace locus::locusd {
 namespace {

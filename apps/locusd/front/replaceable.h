@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::locusd {
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "src/base/random_word.h"
-#include "src/base/text.h"
+#include "src/base/os/random_word.h"
+#include "src/base/text/text.h"
 
 namespace locus::locusd {
 namespace {

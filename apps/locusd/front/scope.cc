@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/front/scope.h"
 
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::locusd {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::locusd {
 

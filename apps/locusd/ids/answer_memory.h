@@ -16,7 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/http/server.h"
 
 namespace locus::locusd {

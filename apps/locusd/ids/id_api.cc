@@ -19,9 +19,9 @@
 #include "apps/locusd/ids/id_jobs.h"
 #include "locus/internal/deadline.h"
 #include "locus/routing/metrics.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/cluster_api/call.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/cluster/api/call.h"
 
 namespace locus::locusd {
 

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "src/base/mutex.h"
-#include "src/base/text.h"
-#include "src/sequence_type/type_text.h"
+#include "src/base/run/mutex.h"
+#include "src/base/text/text.h"
+#include "src/number/type_text.h"
 
 namespace locus::locusd {
 

@@ -14,9 +14,9 @@
 #include "apps/locusd/ids/query.h"
 #include "apps/locusd/ids/text_list.h"
 #include "locus/uuid.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/cluster_api/members.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/http/api/members.h"
 
 namespace locus::locusd {
 

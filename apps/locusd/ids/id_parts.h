@@ -23,7 +23,7 @@
 #include "locus/routing/router.h"
 #include "locus/segment_sequence.h"
 #include "locus/sequencer.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::locusd {
 

@@ -17,9 +17,9 @@
 #include "routing/uri/first_start.h"
 #include "routing/uri/store_uri.h"
 #include "routing/uri/table_uri.h"
-#include "src/base/check.h"
-#include "src/base/private_file.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/private_file.h"
+#include "src/base/text/text.h"
 #include "src/http/tls_context.h"
 
 namespace locus::locusd {

@@ -14,11 +14,11 @@
 #include "apps/locusd/ids/id_events.h"
 #include "apps/locusd/ids/id_metrics.h"
 #include "apps/locusd/ids/id_places.h"
-#include "src/base/backoff.h"
-#include "src/base/check.h"
-#include "src/base/mutex.h"
-#include "src/base/random_word.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/random_word.h"
+#include "src/base/run/backoff.h"
+#include "src/base/run/mutex.h"
+#include "src/base/text/text.h"
 
 namespace locus::locusd {
 

@@ -12,9 +12,9 @@
 #include "absl/time/time.h"
 #include "apps/locusd/ids/id_api.h"
 #include "apps/locusd/ids/list_text.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/sequence_type/type_text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/number/type_text.h"
 
 namespace locus::locusd {
 

@@ -10,7 +10,7 @@
 #include "locus/routing/table_publisher.h"
 #include "locus/space.h"
 #include "locus/worker_lease_store.h"
-#include "src/cluster_node/cluster_node.h"
+#include "src/cluster/node/cluster_node.h"
 
 namespace locus::locusd {
 

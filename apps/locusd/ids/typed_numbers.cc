@@ -7,10 +7,10 @@
 #include "apps/locusd/ids/id_parts.h"
 #include "apps/locusd/ids/load_pool.h"
 #include "routing/table/printable_text.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/base/utf8.h"
-#include "src/sequence_type/type_text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/base/text/utf8.h"
+#include "src/number/type_text.h"
 
 namespace locus::locusd {
 

@@ -22,8 +22,8 @@
 #include "locus/executor.h"
 #include "locus/number_generator.h"
 #include "locus/typed_sequences.h"
-#include "src/base/load_driver.h"
-#include "src/base/mutex.h"
+#include "src/base/run/load_driver.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::locusd {
 

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "apps/locusd/strict/strict_news.h"
 #include "apps/locusd/strict/strict_settings.h"
-#include "src/base/private_file.h"
+#include "src/base/os/private_file.h"
 #include "src/http/fetcher.h"
 #include "src/http/tls_context.h"
 

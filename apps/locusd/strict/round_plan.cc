@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "locus/strict_sequencer.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::locusd {
 namespace {

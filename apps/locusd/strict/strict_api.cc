@@ -15,10 +15,10 @@
 #include "apps/locusd/strict/strict_metrics.h"
 #include "apps/locusd/strict/strict_request.h"
 #include "locus/internal/deadline.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/cluster_api/bodies.h"
-#include "src/cluster_api/call.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/cluster/api/bodies.h"
+#include "src/cluster/api/call.h"
 
 namespace locus::locusd {
 

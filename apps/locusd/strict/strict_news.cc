@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/strict/node_name.h"
 #include "apps/locusd/strict/strict_table.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 #include "src/http/endpoint.h"
 
 namespace locus::locusd {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "src/cluster_api/members.h"
+#include "src/http/api/members.h"
 
 namespace locus::locusd {
 

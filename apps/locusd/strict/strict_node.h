@@ -26,7 +26,7 @@
 #include "locus/clock.h"
 #include "locus/strict_sequencer.h"
 #include "locus/strict_store.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::locusd {
 

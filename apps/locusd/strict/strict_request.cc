@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/ids/text_list.h"
 #include "apps/locusd/strict/section_list.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/cluster_api/members.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/http/api/members.h"
 
 namespace locus::locusd {
 

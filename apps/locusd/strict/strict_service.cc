@@ -14,11 +14,11 @@
 #include "apps/locusd/strict/peer_calls.h"
 #include "apps/locusd/strict/round_times.h"
 #include "locus/routing/uri.h"
-#include "src/base/backoff.h"
-#include "src/base/check.h"
-#include "src/base/mutex.h"
-#include "src/base/private_file.h"
-#include "src/base/random_word.h"
+#include "src/base/os/check.h"
+#include "src/base/os/private_file.h"
+#include "src/base/os/random_word.h"
+#include "src/base/run/backoff.h"
+#include "src/base/run/mutex.h"
 #include "src/http/tls_context.h"
 
 namespace locus::locusd {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "src/base/mutex.h"
-#include "src/base/nonce_mark.h"
+#include "src/base/run/mutex.h"
+#include "src/base/text/nonce_mark.h"
 
 namespace locus::proof {
 namespace {

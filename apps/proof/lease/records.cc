@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::proof {
 namespace {

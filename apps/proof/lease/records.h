@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "apps/proof/linear/lease_model.h"
 #include "locus/worker_lease_store.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 
 // What a client of a proof leaves behind, whenever it is killed: a file of IDs and a file of calls.
 // Each record is one write, so at most the last one of a file is cut.

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::strict_proof {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/proof/strict/call_log.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::strict_proof {
 

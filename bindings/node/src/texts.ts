@@ -153,7 +153,7 @@ export function compareTexts(a: string, b: string): number {
   return left.length - right.length;
 }
 
-/** As in C++ (src/base/utf8.cc): characters that show nothing, or change the direction of a line. */
+/** As in C++ (src/base/text/utf8.cc): characters that show nothing, or change the direction of a line. */
 const INVISIBLE_RANGES: readonly (readonly [number, number])[] = [
   [0x0, 0x1f], [0x7f, 0x9f], [0xad, 0xad], [0x34f, 0x34f], [0x600, 0x605], [0x61c, 0x61c],
   [0x6dd, 0x6dd], [0x70f, 0x70f], [0x890, 0x891], [0x8e2, 0x8e2], [0x115f, 0x1160],

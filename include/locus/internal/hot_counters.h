@@ -12,7 +12,7 @@ namespace locus::internal {
 
 // The words of a generator's counters that the usual call touches: a cursor a vnode, a segment a
 // section. In a public header so that callers inline it: a call and a result in memory would cost a
-// third of the compare-and-swap beside them. A view; src/generator/counters.h owns the words.
+// third of the compare-and-swap beside them. A view; src/segment/counters.h owns the words.
 // Thread safety: all methods may be called from any thread.
 class HotCounters {
  public:

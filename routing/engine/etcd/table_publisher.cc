@@ -6,7 +6,7 @@
 #include "locus/clock.h"
 #include "routing/engine/etcd/stored_table.h"
 #include "routing/source/publication_note.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "src/engine/etcd/connection.h"
 
 namespace locus {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "routing/engine/etcd/stored_table.h"
-#include "src/base/check.h"
-#include "src/base/mutex.h"
+#include "src/base/os/check.h"
+#include "src/base/run/mutex.h"
 #include "src/engine/etcd/connection.h"
 
 namespace locus {

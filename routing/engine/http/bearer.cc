@@ -2,8 +2,8 @@
 #include "routing/engine/http/bearer.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/private_file.h"
+#include "src/base/os/check.h"
+#include "src/base/os/private_file.h"
 
 namespace locus::http {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "src/base/secret_bytes.h"
+#include "src/base/os/secret_bytes.h"
 
 namespace locus::http {
 

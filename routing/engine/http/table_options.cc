@@ -2,8 +2,8 @@
 #include "absl/strings/str_cat.h"
 #include "locus/routing/engine/http.h"
 #include "routing/engine/http/url.h"
-#include "src/base/check.h"
-#include "src/base/loopback.h"
+#include "src/base/os/check.h"
+#include "src/base/os/loopback.h"
 
 namespace locus {
 

@@ -9,10 +9,10 @@
 #include "routing/engine/http/answer.h"
 #include "routing/engine/http/bearer.h"
 #include "routing/engine/http/url.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/mutex.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/run/mutex.h"
+#include "src/base/text/text.h"
 #include "src/http/connection.h"
 
 namespace locus {

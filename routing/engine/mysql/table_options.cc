@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "locus/routing/engine/mysql.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus {
 namespace {

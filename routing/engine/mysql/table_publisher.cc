@@ -6,9 +6,9 @@
 #include "locus/routing/table_source.h"
 #include "routing/engine/mysql/table_rows.h"
 #include "routing/source/publication_note.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/text/text.h"
 #include "src/engine/mysql/pool.h"
 #include "src/engine/mysql/space_rows.h"
 

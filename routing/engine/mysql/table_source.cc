@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "locus/routing/engine/mysql.h"
 #include "routing/engine/mysql/table_rows.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/mutex.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/run/mutex.h"
 #include "src/engine/mysql/pool.h"
 
 namespace locus {

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/clickhouse.h"
-#include "src/base/check.h"
-#include "src/base/loopback.h"
-#include "src/base/secret_bytes.h"
+#include "src/base/os/check.h"
+#include "src/base/os/loopback.h"
+#include "src/base/os/secret_bytes.h"
 #include "src/engine/clickhouse/audit_sql.h"
 #include "src/http/connection.h"
 

@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/most_telling.h"
-#include "src/base/mutex.h"
-#include "src/base/secret_bytes.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/os/secret_bytes.h"
+#include "src/base/run/mutex.h"
+#include "src/base/text/most_telling.h"
+#include "src/base/text/text.h"
 #include "src/engine/etcd/login.h"
 #include "src/http/connection.h"
 

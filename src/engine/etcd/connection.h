@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/engine/etcd.h"
-#include "src/base/backoff.h"
+#include "src/base/run/backoff.h"
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/request.h"
 #include "src/engine/etcd/server_clock.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/check.h"
-#include "src/lease/segment_plan.h"
+#include "src/base/os/check.h"
+#include "src/segment/plan.h"
 
 namespace locus::etcd {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::etcd {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "src/base/mutex.h"
-#include "src/base/secret_bytes.h"
+#include "src/base/os/secret_bytes.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::etcd {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "locus/engine/etcd.h"
-#include "src/base/check.h"
-#include "src/base/loopback.h"
+#include "src/base/os/check.h"
+#include "src/base/os/loopback.h"
 #include "src/http/endpoint.h"
 
 namespace locus {

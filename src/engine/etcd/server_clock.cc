@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::etcd {
 

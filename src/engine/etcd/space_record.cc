@@ -8,9 +8,9 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/lease/segment_rules.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/segment/rules.h"
 
 namespace locus::etcd {
 

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "src/engine/etcd/words.h"
-#include "src/lease/segment_plan.h"
+#include "src/segment/plan.h"
 
 // The values of a space in etcd, and their text. A space S has, under PREFIX/:
 //

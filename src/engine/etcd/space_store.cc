@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/text/text.h"
 #include "src/engine/etcd/vet.h"
-#include "src/lease/segment_plan.h"
-#include "src/lease/segment_rules.h"
+#include "src/segment/plan.h"
+#include "src/segment/rules.h"
 
 namespace locus::etcd {
 

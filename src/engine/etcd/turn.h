@@ -2,7 +2,7 @@
 #ifndef LOCUS_SRC_ENGINE_ETCD_TURN_H_
 #define LOCUS_SRC_ENGINE_ETCD_TURN_H_
 
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/http/endpoint.h"
 
 namespace locus::etcd {

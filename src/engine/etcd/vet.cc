@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/etcd/vet.h"
 
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::etcd {
 

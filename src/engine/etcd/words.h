@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus::etcd {
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd_cluster.h"
-#include "src/base/backoff.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/run/backoff.h"
+#include "src/base/text/text.h"
 #include "src/engine/locusd/join_rules.h"
 #include "src/engine/locusd/node_answers.h"
 #include "src/engine/locusd/nodes.h"

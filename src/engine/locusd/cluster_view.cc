@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd_cluster.h"
-#include "src/cluster_api/wrong_clock.h"
+#include "src/cluster/api/wrong_clock.h"
 
 namespace locus {
 bool LocusdMember::IsSilent() const { return !silent_for || *silent_for >= LocusdCluster::kSilent; }

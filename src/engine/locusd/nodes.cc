@@ -8,12 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "src/base/backoff.h"
-#include "src/base/check.h"
-#include "src/base/loopback.h"
-#include "src/base/random_word.h"
-#include "src/base/text.h"
-#include "src/cluster_api/bodies.h"
+#include "src/base/os/check.h"
+#include "src/base/os/loopback.h"
+#include "src/base/os/random_word.h"
+#include "src/base/run/backoff.h"
+#include "src/base/text/text.h"
+#include "src/cluster/api/bodies.h"
 
 namespace locus {
 namespace locusd {

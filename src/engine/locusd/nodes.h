@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "locus/clock.h"
 #include "locus/engine/locusd.h"
-#include "src/base/fork_guard.h"
-#include "src/base/most_telling.h"
-#include "src/base/mutex.h"
-#include "src/base/secret_bytes.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/os/secret_bytes.h"
+#include "src/base/run/mutex.h"
+#include "src/base/text/most_telling.h"
 #include "src/http/connection.h"
 #include "src/http/endpoint.h"
 #include "src/http/tls_context.h"
@@ -29,7 +29,7 @@ struct Request {
   // The HTTP status of success: 204 has no body.
   unsigned good = 204;
   // It has an ID, by which the cluster knows a repetition. A session's is that of all requests of
-  // this handle, and a serial (src/cluster_machine/sessions.h).
+  // this handle, and a serial (src/cluster/machine/sessions.h).
   enum class Id { kNone, kOwn, kSession };
   Id once = Id::kNone;
   // A longer answer is an error.

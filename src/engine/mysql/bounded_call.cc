@@ -14,10 +14,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/mutex.h"
-#include "src/base/signals_blocked.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/os/signals_blocked.h"
+#include "src/base/run/mutex.h"
 
 // Exported by the client library for those who count traffic, and declared in none of its headers.
 // The function is called after each read (mode 0) and write (1) of any handle of the process;

@@ -17,12 +17,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/loopback.h"
-#include "src/base/password_hint.h"
-#include "src/base/resolve.h"
-#include "src/base/secret_bytes.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/loopback.h"
+#include "src/base/os/resolve.h"
+#include "src/base/os/secret_bytes.h"
+#include "src/base/text/password_hint.h"
+#include "src/base/text/text.h"
 #include "src/engine/mysql/errors.h"
 #include "src/engine/mysql/sigpipe.h"
 

@@ -2,7 +2,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "locus/engine/mysql.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

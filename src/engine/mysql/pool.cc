@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "src/engine/mysql/schema.h"
 
 namespace locus::mysql {

@@ -11,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/engine/mysql.h"
-#include "src/base/backoff.h"
-#include "src/base/fork_guard.h"
-#include "src/base/mutex.h"
-#include "src/base/secret_bytes.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/os/secret_bytes.h"
+#include "src/base/run/backoff.h"
+#include "src/base/run/mutex.h"
 #include "src/engine/mysql/connection.h"
 
 namespace locus::mysql {

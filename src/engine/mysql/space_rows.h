@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "src/engine/mysql/connection.h"
-#include "src/lease/segment_plan.h"
+#include "src/segment/plan.h"
 
 // The rows of a space, and the statements that read and write them. Nothing here decides.
 namespace locus::mysql {

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 #include "src/engine/mysql/errors.h"
 #include "src/engine/mysql/space_rows.h"
 

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 #include "src/engine/mysql/errors.h"
 #include "src/engine/mysql/space_rows.h"
 

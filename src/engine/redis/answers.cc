@@ -5,7 +5,7 @@
 #include <bitset>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "src/engine/redis/number_script.h"
 
 namespace locus::redis {

@@ -7,11 +7,11 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/text/text.h"
+#include "src/counter/sequencer_rules.h"
 #include "src/engine/redis/ceiling_store.h"
-#include "src/sequence/sequencer_rules.h"
 
 namespace locus {
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/counter/sequencer_rules.h"
 #include "src/engine/redis/answers.h"
 #include "src/engine/redis/number_script.h"
-#include "src/sequence/sequencer_rules.h"
 
 namespace locus::redis {
 

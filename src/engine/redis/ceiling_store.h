@@ -8,7 +8,7 @@
 #include <string>
 
 #include "locus/engine/redis.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/engine/redis/ceiling_protocol.h"
 #include "src/engine/redis/ceiling_scripts.h"
 #include "src/engine/redis/client.h"

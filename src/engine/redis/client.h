@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/fork_guard.h"
+#include "src/base/os/fork_guard.h"
 #include "src/engine/redis/servers.h"
 
 namespace locus::redis {

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/engine/redis.h"
-#include "src/base/mutex.h"
-#include "src/base/secret_bytes.h"
+#include "src/base/os/secret_bytes.h"
+#include "src/base/run/mutex.h"
 #include "src/engine/redis/resp.h"
 
 namespace locus::redis {

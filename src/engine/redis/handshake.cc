@@ -12,10 +12,10 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/password_hint.h"
-#include "src/base/resolve.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/resolve.h"
+#include "src/base/text/password_hint.h"
+#include "src/base/text/text.h"
 #include "src/engine/redis/connection.h"
 #include "src/engine/redis/errors.h"
 

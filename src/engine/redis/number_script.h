@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "src/engine/redis/resp.h"
 
 namespace locus::redis {

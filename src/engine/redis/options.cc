@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "locus/engine/redis.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

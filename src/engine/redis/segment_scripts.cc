@@ -69,7 +69,7 @@ elseif redis.call('EXISTS', key) == 1 then
 end
 )lua";
 
-constexpr char kCreate[] = R"lua(
+constexpr char kCreateSpace[] = R"lua(
 if schema then return {'exists', options} end
 local o = parse(ARGV[3])
 if bad_clock(o, ARGV[2]) then return {'clock', now} end
@@ -81,7 +81,7 @@ redis.call('HSET', key, 'schema', '1', 'options', ARGV[3], 'identity', id,
 return {'ok', now}
 )lua";
 
-constexpr char kShow[] = R"lua(
+constexpr char kShowSpace[] = R"lua(
 if not schema then return {'none'} end
 local answer = {'ok', options, base, losses}
 local all = redis.call('HGETALL', key)
@@ -95,7 +95,7 @@ answer[#answer + 1] = now
 return answer
 )lua";
 
-constexpr char kLease[] = R"lua(
+constexpr char kAllocate[] = R"lua(
 if not schema then return {'none'} end
 if options ~= ARGV[3] then return {'options', options} end
 local o = parse(options)
@@ -145,7 +145,7 @@ answer[#answer + 1] = now
 return answer
 )lua";
 
-constexpr char kRaise[] = R"lua(
+constexpr char kRaiseSpace[] = R"lua(
 if not schema then return {'none'} end
 local o = parse(options)
 if bad_clock(o, ARGV[2]) then return {'clock', now, options} end
@@ -170,8 +170,9 @@ Script SegmentScript(const char* body) {
 }  // namespace
 
 const SegmentScripts& SegmentScripts::Get() {
-  static const auto& scripts = *new SegmentScripts{SegmentScript(kCreate), SegmentScript(kShow),
-                                                   SegmentScript(kLease), SegmentScript(kRaise)};
+  static const auto& scripts =
+      *new SegmentScripts{SegmentScript(kCreateSpace), SegmentScript(kShowSpace),
+                          SegmentScript(kAllocate), SegmentScript(kRaiseSpace)};
   return scripts;
 }
 

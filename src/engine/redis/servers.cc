@@ -7,8 +7,8 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 #include "src/engine/redis/errors.h"
 
 namespace locus::redis {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/engine/redis/answers.h"
 #include "src/engine/redis/connection.h"
 

@@ -16,9 +16,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/text/text.h"
 
 namespace locus::sqlite {
 namespace {

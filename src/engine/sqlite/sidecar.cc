@@ -14,9 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/lease/segment_rules.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/segment/rules.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
-#include "src/base/atomic_file.h"
-#include "src/base/file_lock.h"
+#include "src/base/os/atomic_file.h"
+#include "src/base/os/file_lock.h"
 
 namespace locus::sqlite {
 

@@ -2,8 +2,8 @@
 #include "src/engine/sqlite/tables.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/lease/segment_rules.h"
+#include "src/base/os/check.h"
+#include "src/segment/rules.h"
 
 namespace locus::sqlite {
 namespace {

@@ -13,7 +13,7 @@
 #include "locus/segment_store.h"
 #include "src/engine/sqlite/connection.h"
 #include "src/engine/sqlite/sidecar.h"
-#include "src/lease/segment_plan.h"
+#include "src/segment/plan.h"
 
 namespace locus::sqlite {
 

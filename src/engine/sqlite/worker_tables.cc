@@ -2,7 +2,7 @@
 #include "src/engine/sqlite/worker_tables.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
+#include "src/base/os/check.h"
 
 namespace locus::sqlite {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/zookeeper.h"
-#include "src/base/loopback.h"
-#include "src/base/text.h"
+#include "src/base/os/loopback.h"
+#include "src/base/text/text.h"
 
 namespace locus {
 

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "src/base/check.h"
-#include "src/base/signals_blocked.h"
+#include "src/base/os/check.h"
+#include "src/base/os/signals_blocked.h"
 
 namespace locus::zookeeper {
 

@@ -16,9 +16,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/engine/zookeeper.h"
-#include "src/base/fork_guard.h"
-#include "src/base/mutex.h"
-#include "src/base/secret_bytes.h"
+#include "src/base/os/fork_guard.h"
+#include "src/base/os/secret_bytes.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::zookeeper {
 

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/text.h"
-#include "src/lease/segment_rules.h"
+#include "src/base/text/text.h"
+#include "src/segment/rules.h"
 
 namespace locus::zookeeper {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
-#include "src/lease/segment_plan.h"
+#include "src/segment/plan.h"
 
 // What the znodes of a space of sequences hold, behind the schema version.
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "src/base/backoff.h"
+#include "src/base/run/backoff.h"
 #include "src/engine/zookeeper/session.h"
 
 // What the stores in ZooKeeper have in common.

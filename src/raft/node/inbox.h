@@ -7,7 +7,7 @@
 #include <deque>
 #include <utility>
 
-#include "src/raft/types.h"
+#include "src/raft/core/types.h"
 
 namespace locus::raft {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "src/base/check.h"
-#include "src/base/mutex.h"
-#include "src/base/random_word.h"
+#include "src/base/os/check.h"
+#include "src/base/os/random_word.h"
+#include "src/base/run/mutex.h"
 #include "src/raft/node/inbox.h"
 
 namespace locus::raft {

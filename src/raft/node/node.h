@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "src/raft/log/log_store.h"
 #include "src/raft/node/shell.h"
 #include "src/raft/node/state_machine.h"
 #include "src/raft/node/transport.h"
-#include "src/raft/store/log_store.h"
 
 namespace locus::raft {
 

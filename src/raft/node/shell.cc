@@ -6,8 +6,8 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/raft/codec.h"
+#include "src/base/os/check.h"
+#include "src/raft/core/codec.h"
 
 namespace locus::raft {
 namespace {

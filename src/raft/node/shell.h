@@ -14,9 +14,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/raft/core.h"
+#include "src/raft/core/core.h"
+#include "src/raft/core/types.h"
 #include "src/raft/node/state_machine.h"
-#include "src/raft/types.h"
 
 namespace locus::raft {
 

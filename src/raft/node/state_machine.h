@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/raft/types.h"
+#include "src/raft/core/types.h"
 
 namespace locus::raft {
 

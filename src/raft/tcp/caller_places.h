@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/raft/types.h"
+#include "src/raft/core/types.h"
 
 namespace locus::raft {
 

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
 #include "src/http/endpoint.h"
-#include "src/raft/codec.h"
+#include "src/raft/core/codec.h"
 #include "src/raft/tcp/frame.h"
 #include "src/raft/tcp/framed_wire.h"
 

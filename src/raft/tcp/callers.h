@@ -14,12 +14,12 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "src/raft/core/types.h"
 #include "src/raft/node/transport.h"
 #include "src/raft/tcp/caller_places.h"
 #include "src/raft/tcp/frame.h"
 #include "src/raft/tcp/tcp_transport.h"
 #include "src/raft/tcp/wire.h"
-#include "src/raft/types.h"
 
 namespace locus::raft {
 

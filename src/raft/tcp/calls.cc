@@ -11,11 +11,11 @@
 #include <deque>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/backoff.h"
-#include "src/base/loopback.h"
-#include "src/base/random_word.h"
+#include "src/base/os/loopback.h"
+#include "src/base/os/random_word.h"
+#include "src/base/run/backoff.h"
 #include "src/http/endpoint.h"
-#include "src/raft/codec.h"
+#include "src/raft/core/codec.h"
 #include "src/raft/tcp/frame.h"
 #include "src/raft/tcp/framed_wire.h"
 #include "src/raft/tcp/wire.h"

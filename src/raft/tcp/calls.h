@@ -14,10 +14,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
+#include "src/raft/core/types.h"
 #include "src/raft/tcp/tcp_transport.h"
 #include "src/raft/tcp/wire.h"
-#include "src/raft/types.h"
 
 namespace locus::raft {
 

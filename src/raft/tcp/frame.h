@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/raft/codec.h"
-#include "src/raft/types.h"
+#include "src/raft/core/codec.h"
+#include "src/raft/core/types.h"
 
 // What goes over a connection between two nodes:
 //   caller    a frame with a Hello, then frames with a message each (codec.h)

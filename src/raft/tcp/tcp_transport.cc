@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/loopback.h"
-#include "src/base/mutex.h"
-#include "src/base/resolve.h"
+#include "src/base/os/check.h"
+#include "src/base/os/loopback.h"
+#include "src/base/os/resolve.h"
+#include "src/base/run/mutex.h"
 #include "src/http/endpoint.h"
 #include "src/http/tls_context_rep.h"
 #include "src/raft/tcp/callers.h"

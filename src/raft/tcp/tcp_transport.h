@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/http/tls_context.h"
+#include "src/raft/core/types.h"
 #include "src/raft/node/transport.h"
-#include "src/raft/types.h"
 
 namespace locus::raft {
 

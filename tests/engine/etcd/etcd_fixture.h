@@ -9,7 +9,7 @@
 #include "locus/engine/etcd.h"
 #include "src/engine/etcd/connection.h"
 #include "tests/engine/etcd/etcd_server.h"
-#include "tests/lease/segment_words.h"
+#include "tests/segment/segment_words.h"
 
 namespace locus {
 

@@ -3,7 +3,7 @@
 
 #include "src/engine/etcd/space_store.h"
 #include "tests/engine/etcd/etcd_fixture.h"
-#include "tests/lease/segment_store_contract.h"
+#include "tests/segment/segment_store_contract.h"
 #include "tests/support/child_process.h"
 
 namespace locus {

@@ -9,8 +9,8 @@
 #include "absl/time/clock.h"
 #include "locus/testing/manual_clock.h"
 #include "src/engine/etcd/sequence_value.h"
+#include "tests/counter/sequencer_contract.h"
 #include "tests/engine/etcd/etcd_fixture.h"
-#include "tests/sequence/sequencer_contract.h"
 #include "tests/support/child_process.h"
 
 namespace locus {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/strict_sequencer.h"
 #include "locus/testing/manual_clock.h"
-#include "src/engine/etcd/strict/section_store.h"
+#include "src/engine/etcd/strict.h"
 #include "tests/engine/etcd/etcd_fixture.h"
 #include "tests/support/fault_proxy.h"
 

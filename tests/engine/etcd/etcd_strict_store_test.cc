@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "src/engine/etcd/strict/section_store.h"
+#include "src/engine/etcd/strict.h"
 #include "tests/engine/etcd/etcd_fixture.h"
 #include "tests/strict/strict_store_contract.h"
 #include "tests/support/child_process.h"

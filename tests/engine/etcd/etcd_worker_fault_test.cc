@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/testing/manual_clock.h"
-#include "src/engine/etcd/worker/lease_store.h"
+#include "src/engine/etcd/workers.h"
 #include "tests/engine/etcd/etcd_fixture.h"
 #include "tests/worker/worker_lease_words.h"
 

@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "src/engine/etcd/worker/lease_store.h"
+#include "src/engine/etcd/workers.h"
 #include "src/worker/record_text.h"
 #include "tests/engine/etcd/etcd_fixture.h"
 #include "tests/support/child_process.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "locus/engine/locusd.h"
-#include "src/cluster_api/api.h"
+#include "src/cluster/api/api.h"
 #include "src/http/server.h"
-#include "tests/cluster_node/test_cluster.h"
+#include "tests/cluster/node/test_cluster.h"
 
 namespace locus {
 

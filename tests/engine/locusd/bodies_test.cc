@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/cluster_api/bodies.h"
+#include "src/cluster/api/bodies.h"
 
 #include <random>
 #include <tuple>

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "locus/engine/locusd.h"
 #include "tests/engine/locusd/api_cluster.h"
-#include "tests/lease/segment_store_contract.h"
+#include "tests/segment/segment_store_contract.h"
 
 namespace locus {
 namespace {

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "locus/engine/locusd.h"
 #include "tests/engine/locusd/api_cluster.h"
-#include "tests/sequence_type/sequence_type_store_contract.h"
+#include "tests/number/sequence_type_store_contract.h"
 
 namespace locus {
 namespace {

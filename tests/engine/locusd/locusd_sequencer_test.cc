@@ -5,8 +5,8 @@
 #include "gtest/gtest.h"
 #include "locus/engine/locusd.h"
 #include "src/http/connection.h"
+#include "tests/counter/sequencer_contract.h"
 #include "tests/engine/locusd/api_cluster.h"
-#include "tests/sequence/sequencer_contract.h"
 
 namespace locus {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/cluster_api/rate_limit.h"
+#include "src/http/api/rate_limit.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/cluster_api/store_bodies.h"
+#include "src/cluster/api/store_bodies.h"
 
 #include <random>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/cluster_api/strict_bodies.h"
+#include "src/cluster/api/strict_bodies.h"
 
 #include <random>
 #include <set>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/cluster_api/store_calls.h"
+#include "src/cluster/api/store_calls.h"
 #include "src/http/server.h"
 
 namespace locus::cluster_api {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "tests/support/lying_server.h"
 #include "tests/support/private_server.h"
 

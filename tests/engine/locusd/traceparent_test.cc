@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/cluster_api/traceparent.h"
+#include "src/cluster/api/traceparent.h"
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/engine/memory.h"
-#include "src/lease/segment_rules.h"
-#include "tests/lease/segment_store_contract.h"
+#include "src/segment/rules.h"
+#include "tests/segment/segment_store_contract.h"
 
 namespace locus {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/engine/memory.h"
-#include "tests/sequence_type/sequence_type_store_contract.h"
+#include "tests/number/sequence_type_store_contract.h"
 
 namespace locus {
 namespace {

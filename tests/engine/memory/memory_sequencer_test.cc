@@ -2,7 +2,7 @@
 #include "locus/engine/memory.h"
 #include "locus/testing/faulty_sequencer.h"
 #include "locus/testing/manual_clock.h"
-#include "tests/sequence/sequencer_contract.h"
+#include "tests/counter/sequencer_contract.h"
 
 namespace locus {
 namespace {

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "locus/engine/mysql.h"
 #include "tests/engine/mysql/mariadb_server.h"
-#include "tests/lease/segment_words.h"
+#include "tests/segment/segment_words.h"
 
 namespace locus {
 

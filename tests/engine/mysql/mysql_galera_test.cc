@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "locus/routing/engine/mysql.h"
 #include "src/engine/mysql/store_time.h"
+#include "tests/counter/sequencer_contract.h"
 #include "tests/engine/mysql/galera_cluster.h"
 #include "tests/engine/mysql/mariadb_fixture.h"
-#include "tests/lease/segment_store_contract.h"
-#include "tests/sequence/sequencer_contract.h"
+#include "tests/segment/segment_store_contract.h"
 
 namespace locus {
 

@@ -12,7 +12,7 @@
 #include "locus/engine/memory.h"
 #include "src/engine/mysql/store_time.h"
 #include "tests/engine/mysql/mariadb_fixture.h"
-#include "tests/lease/segment_store_contract.h"
+#include "tests/segment/segment_store_contract.h"
 #include "tests/support/child_process.h"
 #include "tests/support/fork_with_threads.h"
 

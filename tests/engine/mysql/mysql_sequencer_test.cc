@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "locus/testing/manual_clock.h"
+#include "tests/counter/sequencer_contract.h"
 #include "tests/engine/mysql/mariadb_fixture.h"
-#include "tests/sequence/sequencer_contract.h"
 #include "tests/support/child_process.h"
 
 namespace locus {

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/order_id.h"
-#include "src/base/text.h"
+#include "src/base/text/text.h"
 #include "tests/engine/mysql/mariadb_server.h"
 #include "tests/engine/mysql/sql_sections.h"
 #include "tests/support/golden.h"

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "locus/testing/manual_clock.h"
-#include "src/engine/redis/segment_store.h"
-#include "src/lease/segment_plan.h"
-#include "src/lease/segment_rules.h"
+#include "src/engine/redis/segments.h"
+#include "src/segment/plan.h"
+#include "src/segment/rules.h"
 #include "tests/engine/redis/redis_server.h"
 
 namespace locus {

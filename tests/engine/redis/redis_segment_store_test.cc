@@ -2,9 +2,9 @@
 // The segment store on real servers: the contract, then the ways Redis can lose what was allocated.
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "src/engine/redis/segment_store.h"
+#include "src/engine/redis/segments.h"
 #include "tests/engine/redis/redis_server.h"
-#include "tests/lease/segment_store_contract.h"
+#include "tests/segment/segment_store_contract.h"
 #include "tests/support/child_process.h"
 
 namespace locus {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/engine/redis/redis_server.h"
-#include "tests/sequence_type/sequence_type_store_contract.h"
+#include "tests/number/sequence_type_store_contract.h"
 
 namespace locus {
 namespace {

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "src/sequence/sequencer_rules.h"
+#include "src/counter/sequencer_rules.h"
+#include "tests/counter/sequencer_contract.h"
 #include "tests/engine/redis/redis_server.h"
-#include "tests/sequence/sequencer_contract.h"
 #include "tests/support/child_process.h"
 
 namespace locus {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "src/engine/redis/worker/lease_store.h"
+#include "src/engine/redis/workers.h"
 #include "tests/engine/redis/redis_server.h"
 #include "tests/support/child_process.h"
 #include "tests/worker/worker_lease_store_contract.h"

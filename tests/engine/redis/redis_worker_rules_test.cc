@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "locus/testing/manual_clock.h"
-#include "src/engine/redis/worker/lease_store.h"
+#include "src/engine/redis/workers.h"
 #include "src/worker/record_text.h"
 #include "src/worker/worker_rules.h"
 #include "tests/engine/redis/redis_server.h"

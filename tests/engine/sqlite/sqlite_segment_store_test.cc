@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "tests/engine/sqlite/sqlite_fixture.h"
-#include "tests/lease/segment_store_contract.h"
+#include "tests/segment/segment_store_contract.h"
 #include "tests/support/child_process.h"
 
 namespace locus {

@@ -2,7 +2,7 @@
 #include <sqlite3.h>
 
 #include "tests/engine/sqlite/sqlite_fixture.h"
-#include "tests/sequence_type/sequence_type_store_contract.h"
+#include "tests/number/sequence_type_store_contract.h"
 
 namespace locus {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
+#include "tests/counter/sequencer_contract.h"
 #include "tests/engine/sqlite/sqlite_fixture.h"
-#include "tests/sequence/sequencer_contract.h"
 #include "tests/support/child_process.h"
 
 namespace locus {

@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
-#include "src/engine/zookeeper/segment_store.h"
+#include "src/engine/zookeeper/segments.h"
 #include "src/engine/zookeeper/session.h"
 #include "src/engine/zookeeper/space_text.h"
 #include "tests/engine/zookeeper/zookeeper_server.h"
-#include "tests/lease/segment_store_contract.h"
-#include "tests/lease/segment_words.h"
+#include "tests/segment/segment_store_contract.h"
+#include "tests/segment/segment_words.h"
 #include "tests/support/child_process.h"
 
 namespace locus {

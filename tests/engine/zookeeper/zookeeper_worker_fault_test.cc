@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "locus/testing/manual_clock.h"
-#include "src/engine/zookeeper/lease_store.h"
+#include "src/engine/zookeeper/workers.h"
 #include "tests/engine/zookeeper/zookeeper_server.h"
 #include "tests/worker/worker_lease_words.h"
 

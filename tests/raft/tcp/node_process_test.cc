@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "src/raft/store/log_store.h"
+#include "src/raft/log/log_store.h"
 #include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"
 

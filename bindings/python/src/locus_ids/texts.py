@@ -63,7 +63,7 @@ def check_integer(name: str, value: object, least: int, most: int) -> int:
     return value
 
 
-# As in C++ (src/base/utf8.cc): characters that show nothing, or change the direction of a line.
+# As in C++ (src/base/text/utf8.cc): characters that show nothing, or change the direction of a line.
 _INVISIBLE_RANGES = (
     (0x0, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x600, 0x605), (0x61C, 0x61C),
     (0x6DD, 0x6DD), (0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2), (0x115F, 0x1160),

@@ -9,7 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/http/connection.h"
 #include "src/http/endpoint.h"
 #include "src/http/tls_context.h"

@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "src/base/mutex.h"
+#include "src/base/run/mutex.h"
 #include "src/engine/locusd/strict/strict_answers.h"
 
 namespace locus::locusd {

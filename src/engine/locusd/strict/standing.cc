@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "src/base/random_word.h"
+#include "src/base/os/random_word.h"
 
 namespace locus::locusd {
 

@@ -11,8 +11,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
-#include "src/base/backoff.h"
-#include "src/base/mutex.h"
+#include "src/base/run/backoff.h"
+#include "src/base/run/mutex.h"
 
 namespace locus::locusd {
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/check.h"
-#include "src/base/text.h"
-#include "src/cluster_api/members.h"
+#include "src/base/os/check.h"
+#include "src/base/text/text.h"
+#include "src/http/api/members.h"
 #include "src/http/endpoint.h"
 
 namespace locus::locusd {

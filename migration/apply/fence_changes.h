@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_APPLY_FENCE_CHANGES_H_
+#define LOCUS_MIGRATION_APPLY_FENCE_CHANGES_H_
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/migration/fence.h"
+#include "migration/apply/peer_bands.h"
+#include "migration/cut_over/handover.h"
+#include "migration/mysql/target_session.h"
+#include "migration/stream/change.h"
+
+// What the log of one shard says of its fence, and what the other one does about it.
+
+namespace locus::mysql {
+
+inline constexpr char kFence[] = "locus_fence";
+
+// The number in a column of a tool's table. FAILED_PRECONDITION: the row has none of that name.
+absl::StatusOr<uint64_t> NaturalIn(const stream::Row& row, const stream::TableLayout& layout,
+                                   std::string_view name);
+
+// A change of a row of locus_fence. Rows that are none of `ranges` say nothing. A row that was
+// inserted or changed: `bands` becomes its band; a changed one with a token also becomes an entry
+// of `tokens`, by the index of the range. A row that is gone accepts nothing.
+absl::Status NoteFence(const stream::Change& change, const std::vector<FencedRange>& ranges,
+                       internal::Bands& bands, std::map<size_t, internal::BandFence>& tokens);
+
+// Where the other shard let go of bands, this one, the `recipient`, takes them over, as
+// internal::TakeOver says; how many. To be called behind all writes that the other one allowed, in
+// their transaction or a later one. FAILED_PRECONDITION: locus_fence has no row of that range.
+absl::StatusOr<uint64_t> TakeOverBands(TargetSession& session, internal::Side recipient,
+                                       const std::vector<FencedRange>& ranges,
+                                       const std::map<size_t, internal::BandFence>& tokens);
+
+}  // namespace locus::mysql
+
+#endif  // LOCUS_MIGRATION_APPLY_FENCE_CHANGES_H_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_FENCE_MOVED_TABLES_H_
+#define LOCUS_MIGRATION_FENCE_MOVED_TABLES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/engine/mysql.h"
+#include "locus/migration/fence.h"
+#include "locus/migration/moved_table.h"
+
+namespace locus::mysql {
+
+// The version triggers and tombstones of one shard. Several moves may use them at once: a table
+// locus_moved_table names the moves that do, and the last one takes the triggers away. Works beside
+// the guards of ShardFence, whichever is installed first. Connects for each call, by an account
+// with the rights to create tables and triggers; the account stays the definer of the triggers and
+// must not be dropped. Thread safety: calls may come from any thread, and from several processes.
+class MovedTables {
+ public:
+  // Does not connect. The password is kept in memory that core dumps omit, and wiped afterwards.
+  // INVALID_ARGUMENT: bad options. UNAVAILABLE: the system gives no such memory.
+  static absl::StatusOr<MovedTables> Create(const MysqlOptions& server,
+                                            const std::vector<MovedTable>& tables,
+                                            const std::vector<std::string>& movers);
+
+  // Makes what is missing or different, and notes that `move` uses it. Nothing changes where all of
+  // it is there. Safe to repeat after a failure.
+  //
+  // FAILED_PRECONDITION, before anything changes: a table is missing, is not InnoDB, has another
+  // primary key, no such version (BIGINT UNSIGNED NOT NULL), or a trigger of somebody else.
+  // UNAVAILABLE: somebody uses a table for longer than a second, so that its triggers could not be
+  // made, or another process installs or removes: repeat the call.
+  absl::Status Install(const std::string& move) const;
+  // OK: the triggers are those of the tables, made by one account, each behind the guard of its
+  // table, and `move` is noted. FAILED_PRECONDITION names everything that differs.
+  absl::Status Verify(const std::string& move) const;
+  // What Verify would name, each by itself, and whether any post of locus_tombstone is missing,
+  // which takes longer; empty: nothing.
+  absl::StatusOr<std::vector<std::string>> Differences(const std::string& move) const;
+  // Ends the use by `move`. Where no other move uses a table, its triggers and tombstones go.
+  // Repeated, it changes nothing, also where other moves have begun since. UNAVAILABLE: as Install.
+  absl::Status Remove(const std::string& move) const;
+
+ private:
+  class Rep;
+  explicit MovedTables(std::shared_ptr<const Rep> rep);
+
+  std::shared_ptr<const Rep> rep_;
+};
+
+}  // namespace locus::mysql
+
+#endif  // LOCUS_MIGRATION_FENCE_MOVED_TABLES_H_

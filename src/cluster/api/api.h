@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_CLUSTER_API_API_H_
+#define LOCUS_SRC_CLUSTER_API_API_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/cluster/api/call.h"
+#include "src/cluster/api/forwarder.h"
+#include "src/cluster/node/cluster_node.h"
+#include "src/cluster/node/member_address.h"
+#include "src/http/api/rate_limit.h"
+#include "src/http/server.h"
+
+namespace locus::cluster_api {
+
+// Who sent a request, and whether it is let in.
+struct Admission {
+  std::string client;                         // his name, for RequestEvent
+  std::optional<http::ServerAnswer> refusal;  // the answer of one that is not let in
+};
+
+struct ApiOptions {
+  // One of them must come as "Authorization: Bearer ..."; but not for /healthz and /readyz. Empty:
+  // nobody is asked. Kept in memory that core dumps leave out, and compared in constant time.
+  std::vector<std::string> tokens;
+  // The same for operators, who may do all. Not empty: one of these is needed to change members,
+  // hand the leadership over, create and delete spaces; whoever else asks gets 403.
+  std::vector<std::string> operator_tokens = {};
+  // Decides in place of these tokens, where it is set; asked for all but /healthz and /readyz. Must
+  // not wait.
+  std::function<Admission(const http::ServerRequest&)> admit = {};
+  // Serves counters, spaces of order IDs, rules and strict sets. Only once all nodes of the cluster
+  // know them: an older node stops at the first request about them that it has to apply.
+  bool keeps_store = false;
+  // Of the clients' addresses, for redirections.
+  bool tls = false;
+  // What GET /v1/status says of this node: the cluster's name, and where others and clients reach
+  // it. An operator's tool reads them there when it adds the node to a cluster.
+  std::string cluster = {};
+  cluster_node::MemberAddress address = {};
+  // It also says which other nodes this one does not reach, and why; "": it reaches all. Must not
+  // wait. May be empty.
+  std::function<std::string()> unreached = {};
+  ForwardOptions forward = {};
+  RateLimitOptions rate = {};
+  // The count that clients' requests share with others of this process, whose options are `rate`;
+  // nullptr: their own.
+  std::shared_ptr<RateLimit> shared_rate = nullptr;
+  // Requests that are not answered yet; beyond, they get 503. More: more memory when the cluster
+  // has no leader, for each may have a body.
+  size_t most_under_way = 1024;
+  // An operator, whose token has this name, has advanced the cluster's time. Must not wait.
+  std::function<void(const std::string& client, const cluster_node::ClusterNode::TimeView& before)>
+      on_advance = {};
+  // Called once for each request, by the thread that answered it. Must not wait, nor call the API.
+  // May be empty.
+  std::function<void(const RequestEvent&)> on_request = {};
+
+  // INVALID_ARGUMENT, naming the option, its value and the limit.
+  absl::Status Check() const;
+};
+
+// The API of a node that leases worker IDs. Bodies are those of bodies.h.
+//
+// - PUT /v1/spaces/{space}: creates it; 204. With rest_ms above 0 it rests, also if it exists.
+// - DELETE /v1/spaces/{space}: deletes it, if nothing in it is held or rests; 204.
+// - POST /v1/leases: acquires; 201 and the grant.
+// - PUT /v1/leases/{worker}: renews; 200 and the grant.
+// - DELETE /v1/leases/{worker}: releases; 204. Like a renewal, it needs the nonce of the acquire.
+// - GET /v1/leases?space=S[&from=WORKER][&limit=N]: 200 and the leases of at most N worker IDs from
+//   WORKER on, linearizable; "next" says where more follow.
+// - POST /v1/counters: a call of a counter; 200 (store_bodies.h).
+// - PUT /v1/segments/{space}: creates a space of order IDs; 204. GET: 200 and all of it,
+//   linearizable. POST :allocate and :raise: 200; :restored: 204.
+// - POST /v1/types: writes a rule of sequences, or removes one; 200. GET /v1/types[?name=N]: 200
+// and
+//   all of them, or the one of that name, linearizable.
+// - PUT /v1/strict_sets/{set}: creates a set of strict sequences; 204. GET: 200 and all of it,
+//   linearizable. POST :take, :extend and :release: 200 (strict_bodies.h); :restored: 204.
+// - GET /v1/members: 200 and the members, as this node knows them.
+// - POST /v1/members with {"id", "address"}: adds a learner, or changes its address; 204.
+// - POST /v1/members/{id}:promote: a learner votes from now on; 204.
+// - POST /v1/members/{id}:transfer: hands the leadership to it; 204.
+// - DELETE /v1/members/{id}: removes it; 204.
+// - GET /v1/time: 200, the cluster's time and the clock on which a majority of the nodes agrees.
+// - POST /v1/time:advance with {"most_ms"}: sets the time to that clock, if it is behind by at most
+//   so much; 200 and what it was before.
+// - GET /v1/status: this node: its ID, addresses, role, term, leader, log, leases, members.
+// - GET /healthz: 200 while the node works.
+// - GET /readyz: 200 while it knows a leader.
+// - GET /metrics: for Prometheus.
+//
+// Where the leader is another node, requests are answered with 307 and its address in Location;
+// where none is known, with 503. With "Prefer: forward" this node asks the leader itself, once, and
+// hands its answer on (forwarder.h). A header "Request-Id: <ms since 1970>-<32 hex digits>" lets
+// PUT /v1/spaces, POST and DELETE change something once: a repetition gets the answer of that time
+// for 2 minutes, and another request under the same ID is INVALID_ARGUMENT. Counters and spaces of
+// order IDs take "-<serial>" behind it: the ID names a session, of which only the last request is
+// remembered, and whose requests are sent one by one, each with a greater serial. Refusals are
+// problem details (RFC 9457). `traceparent` (W3C) is taken into the facts of the request, and so
+// into the audit.
+//
+// An address that sends too much gets 429 with Retry-After, and code UNAVAILABLE (rate_limit.h); a
+// node with too much under way answers 503, and so does one that already has 32 listings of leases
+// or strict sets to send. What says that it was forwarded, and comes from a member's IP address,
+// has a limit of its own, ten times as high. /healthz and /readyz are always answered.
+//
+// Thread safety: may be called by any thread. The node must outlive it, and what it still answers.
+class Api {
+ public:
+  // INVALID_ARGUMENT: bad options. UNAVAILABLE: no memory for the tokens, or no thread.
+  static absl::StatusOr<std::shared_ptr<Api>> Make(cluster_node::ClusterNode& node,
+                                                   const ApiOptions& options);
+  ~Api();
+
+  void Handle(http::ServerRequest request, http::Server::Respond respond);
+
+  // As /healthz and /readyz say: UNAVAILABLE where the node does not work, or is not ready.
+  absl::Status Health(bool ready) const;
+  // As /metrics.
+  std::string Metrics() const;
+
+ private:
+  class Rep;
+  explicit Api(std::shared_ptr<Rep> rep);
+  std::shared_ptr<Rep> rep_;
+};
+
+}  // namespace locus::cluster_api
+
+#endif  // LOCUS_SRC_CLUSTER_API_API_H_

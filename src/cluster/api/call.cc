@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/cluster/api/call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/text/text.h"
+#include "src/cluster/api/bodies.h"
+#include "src/cluster/api/traceparent.h"
+#include "src/worker/worker_rules.h"
+
+namespace locus::cluster_api {
+
+using http::ServerAnswer;
+using http::ServerRequest;
+
+namespace {
+
+// In seconds; clients take no more.
+constexpr int64_t kMostRetryAfter = 3600;
+
+// None where there are several: nobody knows which of them is right.
+cluster_machine::TraceId TraceOf(const ServerRequest& request) {
+  constexpr std::string_view kName = "traceparent";
+  size_t found = 0;
+  for (const auto& [name, value] : request.headers) {
+    found += absl::EqualsIgnoreCase(name, internal::ToAbsl(kName));
+  }
+  return found == 1 ? ParseTraceparent(request.Header(kName)) : cluster_machine::TraceId();
+}
+
+}  // namespace
+
+ServerAnswer JsonAnswer(unsigned status, std::string body) {
+  ServerAnswer answer;
+  answer.status = status;
+  answer.headers.emplace_back("Content-Type", "application/json");
+  answer.body = std::move(body);
+  answer.body += '\n';
+  return answer;
+}
+
+ServerAnswer ProblemAnswer(const absl::Status& status, std::optional<unsigned> http) {
+  int64_t wait = 1;
+  // Of a space that rests, with the status of a limit: no other node would grant an ID, so clients
+  // should not ask them all.
+  if (const std::optional<absl::Duration> left = worker::RestLeft(status)) {
+    http = 429;
+    wait = std::clamp<int64_t>(absl::ToInt64Seconds(*left) + 1, 1, kMostRetryAfter);
+  }
+  const unsigned code = http.value_or(HttpStatusOf(status));
+  ServerAnswer answer = JsonAnswer(code, BodyOf(status, code));
+  answer.headers[0].second = "application/problem+json";
+  if (absl::IsUnavailable(status)) {
+    answer.headers.emplace_back("Retry-After", absl::StrCat(wait));
+  }
+  return answer;
+}
+
+Call::Call(std::shared_ptr<Traffic> traffic, ServerRequest request, http::Server::Respond respond)
+    : traffic_(std::move(traffic)),
+      request_(std::move(request)),
+      respond_(std::move(respond)),
+      trace_(TraceOf(request_)) {
+  ++traffic_->under_way;
+}
+
+Call::~Call() {
+  if (!answered_) Refuse(absl::InternalError("the request was dropped"));
+}
+
+void Call::Answer(ServerAnswer answer, bool forwarded) {
+  if (answered_.exchange(true)) return;
+  --traffic_->under_way;
+  const unsigned status = answer.status;
+  respond_(std::move(answer));
+  if (!traffic_->on_request) return;
+  traffic_->on_request({request_.method, request_.path, request_.peer, client_,
+                        std::string(request_.Header("X-Request-Id")), ToString(trace_), status,
+                        absl::FromChrono(std::chrono::steady_clock::now() - begun_), forwarded});
+}
+
+void Call::Refuse(const absl::Status& status, std::optional<unsigned> http) {
+  Answer(ProblemAnswer(status, http));
+}
+
+}  // namespace locus::cluster_api

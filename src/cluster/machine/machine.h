@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_CLUSTER_MACHINE_MACHINE_H_
+#define LOCUS_SRC_CLUSTER_MACHINE_MACHINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/space.h"
+#include "locus/worker_lease_store.h"
+#include "src/cluster/machine/command.h"
+#include "src/cluster/machine/counter/counters.h"
+#include "src/cluster/machine/remembered_requests.h"
+#include "src/cluster/machine/segment/spaces.h"
+#include "src/cluster/machine/sessions.h"
+#include "src/cluster/machine/strict/sets.h"
+#include "src/cluster/machine/type/types.h"
+#include "src/cluster/machine/worker_blocks.h"
+#include "src/worker/worker_rules.h"
+
+namespace locus::cluster_machine {
+
+class Reader;
+
+// The worker leases, counters, spaces of order IDs, rules of sequences and sets of strict sequences
+// of a cluster, as a function of the commands that were applied: two machines that applied the same
+// ones are equal, answer the same, and have equal snapshots, byte for byte. The decisions are those
+// of src/worker, as in every WorkerLeaseStore; what is the machine's own:
+//
+//   time       comes in the commands, never from a clock here. It never falls: a command with an
+//              earlier time is carried out at the machine's time. Who is a holder depends on it;
+//              that no ID repeats does not (worker_lease_store.h).
+//   expiry     a lease has ended once the time is past its ceiling. A command with `expire`
+//              takes it from its holder for good: from then on its renewal is ABORTED, whatever
+//              ceiling the holder claims. Until then an acquire may have the ID all the same.
+//   leaps      a command whose time comes from wall clocks says so: what counters have left of
+//              their ttl, and owners of their sections, does not pass with it.
+//   ends       of counters are brought forward by a Set alone where a command says so: callers
+//              with a longer ttl hold numbers. Commands of earlier versions did it by any call.
+//   requests   with an ID change the machine once (RememberedRequests). One that changed nothing is
+//              not remembered, and is answered anew if it is sent again.
+//   deletion   of a space keeps one time for all that were deleted: the highest ceiling in them.
+//              A space that is made from then on grants above it, also if it has the name of one
+//              that was deleted; and its tokens are higher, for those in the deleted one were
+//              below the machine's time. It looks at each ID of the space.
+//   counters   spaces of order IDs, rules of sequences and sets of strict ones are those of
+//              src/cluster/machine/counter, src/cluster/machine/segment, src/cluster/machine/type
+//              and src/cluster/machine/strict; changed rules are facts. Their requests are
+//              remembered by session (Sessions).
+//   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
+//
+//   claims    of what the machine does not know are judged by the leader, before it proposes
+//              them (Screen): nodes of all versions apply what is in the log alike.
+//
+// Commands come from DecodeCommand: within its limits, in whole milliseconds.
+// Thread safety: none. A copy is another machine in the same state.
+// Cost: an acquire looks at each 256 IDs of its range that are taken (WorkerBlocks); everything
+// else is O(log n). Memory: about 300 bytes for a worker ID or a remembered request, and the
+// holder's text.
+class Machine {
+ public:
+  struct Applied {
+    std::vector<Answer> answers;  // one for each request
+    std::vector<Fact> facts;
+  };
+
+  Applied Apply(const Command& command);
+
+  // What a leader does with a request that it is about to propose, having applied all of the terms
+  // before. It turns a request that must be refused into one that changes nothing, whatever is
+  // under way, so that the refusal is a fact.
+  struct Screened {
+    std::optional<Answer> answer;         // to be answered with this, and not to be proposed
+    std::optional<absl::Status> refusal;  // to be answered with this once it is applied
+    std::optional<Mend> mend_before;      // of the request's space, in the same command
+  };
+  Screened Screen(Request& request) const;
+  // What the first command of a leader mends: spaces with tokens from kLeastForgedToken on.
+  std::vector<Request> Mends() const;
+
+  // 1970 before the first command.
+  absl::Time now() const { return now_; }
+  // Once its clock is past this, the leader proposes a command with `expire`. InfiniteFuture:
+  // nobody holds a lease.
+  absl::Time NextExpiry() const {
+    return queue_.empty() ? absl::InfiniteFuture() : std::get<0>(*queue_.begin());
+  }
+  // At the machine's time: at most `limit` leases from worker ID `from` on. NOT_FOUND: no such
+  // space.
+  absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space, uint64_t from = 0,
+                                       size_t limit = SIZE_MAX) const;
+  // Of order IDs, at the machine's time. NOT_FOUND: no such space.
+  const segment_machine::Spaces& segments() const { return segments_; }
+  const counter_machine::Counters& counters() const { return counters_; }
+  const type_machine::Rules& rules() const { return rules_; }
+  const strict_machine::Sets& strict_sets() const { return strict_sets_; }
+  // The leases with a holder whose text contains `part`.
+  std::vector<HeldLease> HoldersWith(std::string_view part) const;
+  // Leases with a holder that end from `from` on and before `until`. Looks at each of them.
+  size_t EndingBetween(absl::Time from, absl::Time until) const;
+  size_t workers() const { return workers_; }
+  size_t held() const { return held_; }
+  size_t remembered() const { return requests_.size(); }
+  size_t sessions() const { return sessions_.size(); }
+  // In the answers to them.
+  size_t grants_remembered() const { return sessions_.grants(); }
+
+  // At most kMostSnapshotBytes (snapshot.cc shows why).
+  std::string Snapshot() const;
+  // INVALID_ARGUMENT: not what Snapshot gives, with the place.
+  static absl::StatusOr<Machine> Restore(std::string_view bytes);
+  // The snapshot of a machine that was restored to this one (empty: is new) and then applied these
+  // commands. Errors as Restore's and DecodeCommand's.
+  static absl::StatusOr<std::string> Fold(std::string_view snapshot,
+                                          const std::vector<std::string>& commands);
+
+ private:
+  struct Lease {
+    WorkerRecord record;
+    bool unhealthy = false;
+    // Its place in queue_, while it has a holder: at most its ceiling, which renewals raise.
+    absl::Time queued = absl::InfiniteFuture();
+  };
+  struct Space {
+    worker::Space rules;
+    std::map<uint64_t, Lease> leases;                    // by worker
+    std::set<std::pair<std::string, uint64_t>> holders;  // nonce, worker
+    WorkerBlocks blocks;                                 // follows from `leases`
+  };
+  using Place = std::tuple<absl::Time, SpaceName, uint64_t>;
+  struct Call;
+
+  Answer AnswerTo(const Request& request, std::vector<Fact>& facts);
+  // Of requests that are IsOfStore.
+  Answer AnswerOfStore(const Request& request, std::vector<Fact>& facts);
+  Answer DoOfStore(const Request& request, std::vector<Fact>& facts, bool& changed);
+  bool KeepsStore() const {
+    return sessions_.size() > 0 || !counters_.untouched() || !segments_.empty() ||
+           !rules_.all().empty() || !strict_sets_.empty();
+  }
+  Answer Do(const Call& call, const Create& create);
+  Answer Do(const Call& call, const WorkerAcquire& acquire);
+  Answer Do(const Call& call, const WorkerRenew& renew);
+  Answer Do(const Call& call, const WorkerRelease& release);
+  Answer Do(const Call& call, const Verdict& verdict);
+  Answer Do(const Call& call, const Delete&);
+  Answer Do(const Call& call, const Mend& mend);
+
+  void ScreenRenewal(Request& request, Screened& screened) const;
+  void ScreenRelease(Request& request, Screened& screened) const;
+  const WorkerRecord* RecordOf(const SpaceName& space, uint64_t worker) const;
+  absl::StatusOr<uint64_t> WorkerFor(const Call& call, const WorkerAcquire& acquire) const;
+  absl::Status CheckRoom(const Call& call, uint64_t worker) const;
+  Fact FactOfSpace(const Call& call, Fact::Kind kind) const;
+  // Stores and answers what was planned; `kind` is the fact where the status is OK.
+  Answer Carry(const Call& call, worker::Outcome outcome, Fact::Kind kind);
+  void Store(const Call& call, WorkerRecord record);
+  void Enqueue(const SpaceName& name, Lease& lease);
+  // Brings the lease that ends first to the front.
+  void SettleQueue();
+  void ExpireDue(std::vector<Fact>& facts);
+  void GetSpace(Reader& reader);
+  void TakeFromHolder(const SpaceName& name, Space& space, Lease& lease);
+
+  absl::Time now_ = absl::UnixEpoch();
+  absl::Time deleted_up_to_ = absl::InfinitePast();  // no ceiling in a deleted space is above
+  std::map<SpaceName, Space> spaces_;
+  RememberedRequests requests_;
+  Sessions sessions_;
+  counter_machine::Counters counters_;
+  segment_machine::Spaces segments_;
+  type_machine::Rules rules_;
+  strict_machine::Sets strict_sets_;
+
+  bool keeps_ends_ = false;  // of the command that is carried out
+
+  // Follow from the above.
+  size_t workers_ = 0;
+  size_t held_ = 0;
+  std::set<Place> queue_;  // of each lease with a holder
+};
+
+// Tokens begin at the clock and rise by one with each grant. From this one on, nothing but a
+// renewal can have brought them into a machine of an earlier version, and there is little room
+// above.
+inline constexpr uint64_t kLeastForgedToken = uint64_t{1} << 61;
+
+// A Raft snapshot has at most 256 MiB.
+inline constexpr size_t kMostSnapshotBytes = 256 << 20;
+
+}  // namespace locus::cluster_machine
+
+#endif  // LOCUS_SRC_CLUSTER_MACHINE_MACHINE_H_

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_MYSQL_LOCKED_ROWS_H_
+#define LOCUS_SRC_ENGINE_MYSQL_LOCKED_ROWS_H_
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "locus/clock.h"
+#include "locus/space.h"
+#include "src/base/os/check.h"
+#include "src/base/os/fork_guard.h"
+#include "src/engine/mysql/pool.h"
+#include "src/engine/mysql/space_rows.h"
+
+namespace locus::mysql {
+
+// A store of leases in tables of its own: transactions under the lock of one row, which is a
+// space's or a set's, and which every call reads first. `Rows` says what that row is:
+//
+//   struct State { ... std::string recorded, identity; };   with bool exists() const
+//   static std::string Read(name, lock, now, facts);        answered in kShapes, two of them
+//   static absl::StatusOr<State> Parse(results, place);
+//   static constexpr const char* kLockNew;                  the lock of who makes such rows
+//
+// Thread safety: all methods may be called from any thread, TellTime before the others. Fork: in a
+// child nothing is closed, the sockets are its parent's.
+template <typename Rows>
+class LeaseRows {
+ public:
+  using State = typename Rows::State;
+
+  // Until its end, it has the row to itself. One that ends without a commit is rolled back by the
+  // pool.
+  struct Transaction {
+    const SpaceName& name;
+    Connection& connection;
+    State state;
+    bool loss_noticed = false;
+
+    // Each of the statements ends in a semicolon.
+    absl::Status Commit(const std::string& statements) {
+      return connection.Run(absl::StrCat(statements, "COMMIT")).status();
+    }
+  };
+
+  explicit LeaseRows(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {}
+  ~LeaseRows() { internal::AbandonIfForked(pool_); }
+
+  Pool& pool() const { return *pool_; }
+  // Of a test that owns the time.
+  void TellTime(Clock& clock) { told_ = &clock; }
+
+  // Runs body(Connection&, State) without a lock.
+  template <typename Body>
+  absl::Status Read(const SpaceName& name, const Body& body) {
+    return pool_->Use([&](Connection& connection) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(
+          auto results,
+          connection.RunCurrent(Rows::Read(name, false, Now(), connection.facts()), Rows::kShapes));
+      LOCUS_ASSIGN_OR_RETURN(State state, Rows::Parse(results, connection.place()));
+      return body(connection, std::move(state));
+    });
+  }
+
+  // Runs body(Transaction&), which commits. A loss that the transaction finds is committed by
+  // note_loss(Transaction&) before `body` runs, whatever that says.
+  template <typename NoteLoss, typename Body>
+  absl::Status Write(const SpaceName& name, const NoteLoss& note_loss, const Body& body) {
+    return pool_->Use([&](Connection& connection) -> absl::Status {
+      Transaction now{name, connection, {}, false};
+      LOCUS_RETURN_IF_ERROR(Begin(now));
+      if (now.state.exists() && now.state.recorded != now.state.identity) {
+        LOCUS_RETURN_IF_ERROR(note_loss(now));
+        LOCUS_RETURN_IF_ERROR(Begin(now));
+        now.loss_noticed = true;
+      }
+      return body(now);
+    });
+  }
+
+ private:
+  std::string Now() const {
+    return NowExpression(told_ == nullptr ? std::nullopt : std::optional<absl::Time>(told_->Now()));
+  }
+
+  // The lock of a row that is not there keeps nobody out, so rows are made under the lock of one
+  // that is always there.
+  absl::Status Begin(Transaction& now) const {
+    LOCUS_RETURN_IF_ERROR(ReadLocked("START TRANSACTION", kNoRows, now));
+    if (now.state.exists()) return absl::OkStatus();
+    return ReadLocked(Rows::kLockNew, AtMostOneRow(1), now);
+  }
+
+  // Runs the statement `first`, which answers in `shape`, and then reads.
+  absl::Status ReadLocked(const char* first, Shape shape, Transaction& now) const {
+    const std::string read =
+        absl::StrCat(first, ";", Rows::Read(now.name, true, Now(), now.connection.facts()));
+    LOCUS_ASSIGN_OR_RETURN(
+        auto results, now.connection.RunCurrent(read, {shape, Rows::kShapes[0], Rows::kShapes[1]}));
+    LOCUS_ASSIGN_OR_RETURN(now.state, Rows::Parse(std::span<const Result>(results).subspan(1),
+                                                  now.connection.place()));
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<Pool> pool_;
+  Clock* told_ = nullptr;
+};
+
+}  // namespace locus::mysql
+
+#endif  // LOCUS_SRC_ENGINE_MYSQL_LOCKED_ROWS_H_

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_REDIS_SEGMENTS_H_
+#define LOCUS_SRC_ENGINE_REDIS_SEGMENTS_H_
+
+#include <memory>
+
+#include "locus/clock.h"
+#include "locus/engine/redis.h"
+
+namespace locus::internal {
+
+// For tests: a store whose time is that of `clock`, not the server's.
+class RedisSegmentStoreAccess {
+ public:
+  static absl::StatusOr<std::unique_ptr<RedisSegmentStore>> Open(const RedisOptions& server,
+                                                                 Clock* clock);
+};
+
+}  // namespace locus::internal
+
+#endif  // LOCUS_SRC_ENGINE_REDIS_SEGMENTS_H_
