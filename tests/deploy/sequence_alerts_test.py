@@ -208,7 +208,7 @@ class ClusterAsStore(Alerts):
         connection = http.client.HTTPConnection(node.url.removeprefix("http://"), timeout=60)
         self.addCleanup(connection.close)
         for number in range(int(0.9 * self.MOST) + 1):
-            connection.request("POST", "/v1/types", json.dumps({
+            connection.request("POST", "/v1/sequence_types", json.dumps({
                 "name": f"type-{number}", "expected": "0",
                 "next": {"version": "7", "text_hex": b"step=1".hex()}}))
             answer = connection.getresponse()

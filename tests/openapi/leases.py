@@ -149,14 +149,14 @@ def try_store(server):
 
     rule = {"name": "t", "expected": "0", "next": {"version": "7", "text_hex": "61"}}
     for serial in (4, 4):
-        assert json.loads(server.ask("POST", "/v1/types", rule, session(serial), expect=200)[2])["done"]
-    server.ask("POST", "/v1/types", rule, session(3), expect=409)
-    assert not json.loads(server.ask("POST", "/v1/types", rule, expect=200)[2])["done"]
-    server.ask("POST", "/v1/types", {**rule, "name": ""}, expect=400)
-    server.ask("GET", "/v1/types?x=t", expect=400)
-    assert server.get("/v1/types") == server.get("/v1/types?name=t")
-    assert server.get("/v1/types?name=u") == {"rules": []}
-    server.ask("POST", "/v1/types", {**rule, "expected": "7", "next": None}, expect=200)
+        assert json.loads(server.ask("POST", "/v1/sequence_types", rule, session(serial), expect=200)[2])["done"]
+    server.ask("POST", "/v1/sequence_types", rule, session(3), expect=409)
+    assert not json.loads(server.ask("POST", "/v1/sequence_types", rule, expect=200)[2])["done"]
+    server.ask("POST", "/v1/sequence_types", {**rule, "name": ""}, expect=400)
+    server.ask("GET", "/v1/sequence_types?x=t", expect=400)
+    assert server.get("/v1/sequence_types") == server.get("/v1/sequence_types?name=t")
+    assert server.get("/v1/sequence_types?name=u") == {"rules": []}
+    server.ask("POST", "/v1/sequence_types", {**rule, "expected": "7", "next": None}, expect=200)
 
     clock, late = {"caller_now_ms": now()}, {"caller_now_ms": now() - 3_600_000}
     base = {"to": "0", "reach": "near_floor"}

@@ -112,8 +112,8 @@ def try_types(server):
 
 CHANGES = (
     ("POST", "/v1/counters", take()),
-    ("GET", "/v1/types", None),
-    ("POST", "/v1/types", {"name": "t", "expected": "0", "next": None}),
+    ("GET", "/v1/sequence_types", None),
+    ("POST", "/v1/sequence_types", {"name": "t", "expected": "0", "next": None}),
     ("GET", "/v1/segments/o", None),
     ("PUT", "/v1/segments/o", create()),
     ("POST", "/v1/segments/o:allocate", lease()),

@@ -54,7 +54,7 @@ absl::StatusOr<BaseRaise> ParseBaseRaise(std::string_view body);
 std::string BodyOf(const SpaceView& view);
 absl::StatusOr<SpaceView> ParseSpaceView(std::string_view body);
 
-// POST /v1/types: {"name", "expected", "next": {"version", "text_hex"} (null: none)}
+// POST /v1/sequence_types: {"name", "expected", "next": {"version", "text_hex"} (null: none)}
 std::string BodyOf(const type_machine::Call& call);
 absl::StatusOr<type_machine::Call> ParseTypeCall(std::string_view body);
 
@@ -62,7 +62,7 @@ absl::StatusOr<type_machine::Call> ParseTypeCall(std::string_view body);
 std::string BodyOf(const type_machine::Reply& reply);
 absl::StatusOr<type_machine::Reply> ParseTypeReply(std::string_view body);
 
-// GET /v1/types[?name=NAME]: {"rules": [{"name", "version", "text_hex"}]}
+// GET /v1/sequence_types[?name=NAME]: {"rules": [{"name", "version", "text_hex"}]}
 std::string BodyOf(const std::map<std::string, type_machine::Rule>& rules);
 absl::StatusOr<std::map<std::string, type_machine::Rule>> ParseTypes(std::string_view body);
 

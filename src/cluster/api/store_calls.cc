@@ -19,7 +19,7 @@ using http::ServerAnswer;
 using http::ServerRequest;
 
 constexpr std::string_view kCounters = "/v1/counters";
-constexpr std::string_view kRules = "/v1/types";
+constexpr std::string_view kRules = "/v1/sequence_types";
 constexpr std::string_view kSegments = "/v1/segments/";
 constexpr std::string_view kStrictSets = "/v1/strict_sets/";
 
@@ -79,7 +79,7 @@ absl::StatusOr<StoreCall> ParseStrictCall(const ServerRequest& request) {
   return NoSuch(request);
 }
 
-// Of GET /v1/types; empty: there is none.
+// Of GET /v1/sequence_types; empty: there is none.
 absl::StatusOr<std::string> NameIn(std::string_view query) {
   constexpr std::string_view kName = "name=";
   if (query.empty()) return std::string();

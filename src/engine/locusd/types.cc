@@ -22,22 +22,24 @@ class Types final : public LocusdSequenceTypeStore {
 
  private:
   absl::StatusOr<std::optional<Stored>> Load(const std::string& name) override {
-    LOCUS_ASSIGN_OR_RETURN(auto rules, Read("/v1/types?name=" + name));
+    LOCUS_ASSIGN_OR_RETURN(auto rules, Read("/v1/sequence_types?name=" + name));
     const auto found = rules.find(name);
     if (found == rules.end()) return std::nullopt;
     return std::move(found->second);
   }
 
-  absl::StatusOr<std::map<std::string, Stored>> LoadAll() override { return Read("/v1/types"); }
+  absl::StatusOr<std::map<std::string, Stored>> LoadAll() override {
+    return Read("/v1/sequence_types");
+  }
 
   absl::StatusOr<bool> Swap(const std::string& name, uint64_t expected,
                             const std::optional<Stored>& next) override {
     type_machine::Call call{name, expected, std::nullopt};
     if (next) call.next = Rule{next->version, next->text};
     LOCUS_RETURN_IF_ERROR(type_machine::Check(call));
-    LOCUS_ASSIGN_OR_RETURN(
-        const std::string body,
-        nodes_->Call({"POST", "/v1/types", cluster_api::BodyOf(call), 200, Request::Id::kSession}));
+    LOCUS_ASSIGN_OR_RETURN(const std::string body,
+                           nodes_->Call({"POST", "/v1/sequence_types", cluster_api::BodyOf(call),
+                                         200, Request::Id::kSession}));
     LOCUS_ASSIGN_OR_RETURN(const auto reply, Said(cluster_api::ParseTypeReply(body)));
     return reply.done;
   }
