@@ -3,7 +3,10 @@
 
 #include <fstream>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "apps/locusd/config/config.h"
+#include "apps/locusd/config/config_keys.h"
 #include "apps/locusd/config/config_template.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -204,6 +207,66 @@ TEST(LocusdConfigTest, InstalledExample_ShowsTheDefaults) {
   EXPECT_EQ(parsed->tokens[0].burst, token.burst);
 }
 
+// A page for people, made from the keys as they are declared.
+std::string ConfigurationPage() {
+  Config config;
+  config.id_service = config.sequence_node = true;
+  config.api.server.listen.clear();
+  std::string page =
+      "# Configuration of locusd\n\n"
+      "All keys of the file that `locusd --config` reads. `locusd init --role ROLE --output FILE` "
+      "writes\n"
+      "a file with all keys of a role. Durations are texts such as `\"500ms\"` or `\"1m30s\"`, "
+      "sizes are\n"
+      "bytes. \"Reload\" says whether a running process takes a new value: \"yes\", \"restart\", "
+      "or\n"
+      "\"other value\", where adding or removing the key needs a restart. [Changes without a\n"
+      "restart](../use/http.md#changes-without-a-restart) says when a value is taken.\n\n"
+      "This page is generated from the program's table of keys, and a test compares them.\n";
+  std::string section = "none";
+  for (const ConfigKey& key : ListKeys(config)) {
+    if (key.section != section) {
+      section = key.section;
+      const bool many = section == "token";
+      absl::StrAppend(&page, "\n## ", section.empty() ? "The top of the file" : "",
+                      section.empty() ? ""
+                      : many          ? "[["
+                                      : "[",
+                      section,
+                      section.empty() ? ""
+                      : many          ? "]]"
+                                      : "]",
+                      "\n\n");
+      if (key.name.empty() && !key.help.empty()) {
+        absl::StrAppend(&page, std::string(1, absl::ascii_toupper(key.help[0])), key.help.substr(1),
+                        ".\n\n");
+      }
+      page += "| key | type | default | reload | meaning |\n| --- | --- | --- | --- | --- |\n";
+      if (key.name.empty()) continue;
+    }
+    // A key that the template writes out has the default "false", if any.
+    const std::string value = key.name == "roles" ? "[\"cluster-node\"]" : key.value;
+    const std::string shown = value.empty() ? "" : absl::StrCat("`", value, "`");
+    absl::StrAppend(
+        &page, "| `", key.name, "` | ", key.type, " | ", key.required ? "required" : shown, " | ",
+        key.reload == Reload::kYes         ? "yes"
+        : key.reload == Reload::kOtherOnly ? "other value"
+                                           : "restart",
+        " | ", key.help,
+        key.role.empty() ? "" : absl::StrCat(key.help.empty() ? "" : "; ", "role ", key.role),
+        " |\n");
+  }
+  return page;
+}
+
+TEST(LocusdConfigTest, PageOfAllKeys_IsThatOfTheProgram) {
+  const std::string path = golden::ProjectDirectory() + "/docs/run/configuration.md";
+  if (std::getenv("LOCUS_WRITE_PAGES") != nullptr) std::ofstream(path) << ConfigurationPage();
+  std::ifstream in(path);
+  EXPECT_EQ(ConfigurationPage(), std::string(std::istreambuf_iterator<char>(in), {}))
+      << "make it by: LOCUS_WRITE_PAGES=1 tests_locusd --gtest_filter=*PageOfAllKeys*";
+}
+
 TEST(LocusdConfigTest, Health_IsReadAndChecked) {
   const Config config = ParseConfig(std::string(kLeast) + R"([health]
 allowed = ["10.1.0.0/16", "fd00::/8"]
@@ -292,7 +355,7 @@ TEST(LocusdConfigTest, KeysThatNeedARestart_AreNamed) {
   other.api.operator_token_files = {"t"};
   EXPECT_TRUE(KeysThatNeedARestart(running, other).empty());
   other.cluster = "others";
-  other.raft.listen = "127.0.0.1:9";
+  other.raft.listen = other.raft.advertise = "127.0.0.1:9";
   other.api.tls.emplace().certificate = "c";
   other.audit.emplace();
   EXPECT_THAT(KeysThatNeedARestart(running, other),

@@ -265,7 +265,10 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
   EXPECT_EQ(more.strict->options.sections(), 10u);
   EXPECT_EQ(more.strict->options.ttl, absl::Seconds(3));
   EXPECT_THAT(more.strict->sections, ElementsAre(0, 7, 8));
-  EXPECT_THAT(KeysThatNeedARestart(plain, more), ElementsAre("strict"));
+  EXPECT_THAT(KeysThatNeedARestart(plain, more),
+              ElementsAre("strict.advertise", "strict.set", "strict.first_uid", "strict.uids",
+                          "strict.section_size", "strict.step", "strict.ttl", "strict.sections",
+                          "strict.weight", "strict.token_file"));
   const Config audited = Good("data = \"d\"\n" + node + "[audit]\nclickhouse = \"h:1\"\n");
   EXPECT_EQ(audited.data, "d");
   EXPECT_TRUE(audited.audit.has_value());
@@ -313,7 +316,7 @@ TEST(LocusdIdsConfigTest, KeysThatNeedARestart_AreAllButKeysTableAndTokens) {
   read.ids->wait = absl::Seconds(1);
   read.api.drain_delay = absl::Seconds(1);
   EXPECT_THAT(KeysThatNeedARestart(running, read),
-              ElementsAre("api.drain_delay", "ids.wait", "ids.orders", "ids.snowflake"));
+              ElementsAre("api.drain_delay", "ids.wait", "ids.orders.horizon", "ids.snowflake"));
 }
 
 TEST(LocusdIdsConfigTest, FilesToWatch_AreThoseThatAreTakenOver) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "apps/locusd/config/config_sections.h"
 #include "apps/locusd/config/config_values.h"
 #include "apps/shared/toml/toml_section.h"
@@ -47,101 +48,158 @@ std::string HostOf(const std::string& address) { return Endpoint::Parse(address)
 bool IsWildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
 // listen and advertise.
-void ReadAddresses(TomlSection& section, std::string& listen, std::string& advertise) {
-  listen.clear();
-  section.Text("listen", &listen, ReadAddress, TomlSection::kRequired);
-  advertise = listen;
-  section.Text("advertise", &advertise, ReadAddress);
-  if (!advertise.empty() && IsWildcard(HostOf(advertise))) {
-    section.Refuse(absl::StrCat("nobody can reach ", Quoted(advertise),
-                                "; advertise = \"HOST:PORT\" must name this machine"));
+void AddressKeys(KeySection& section, std::string& listen, std::string& advertise,
+                 const char* sample) {
+  if (section.reads()) listen.clear();
+  section.Text("listen", &listen, ReadAddress,
+               {.sample = sample, .written = true, .required = true});
+  if (section.reads()) advertise = listen;
+  if (!section.reads() && advertise == listen) advertise.clear();
+  section.Text("advertise", &advertise, ReadAddress,
+               {.help = "where others reach it: `listen`", .sample = R"("HOST:PORT")"});
+  if (section.reads() && !advertise.empty() && IsWildcard(HostOf(advertise))) {
+    section.toml().Refuse(absl::StrCat("nobody can reach ", Quoted(advertise),
+                                       "; advertise = \"HOST:PORT\" must name this machine"));
   }
 }
 
-std::optional<Config::TlsPaths> ReadTls(TomlSection& section, bool with_authority) {
-  Config::TlsPaths tls;
-  if (with_authority) section.Text("authority", &tls.authority, ReadPath);
-  section.Text("certificate", &tls.certificate, ReadPath);
-  section.Text("key", &tls.key, ReadPath);
-  const size_t given = !tls.authority.empty() + !tls.certificate.empty() + !tls.key.empty();
-  if (given == 0) return std::nullopt;
-  if (given != (with_authority ? 3 : 2)) {
-    section.Refuse(with_authority ? "authority, certificate and key: all three, or none"
-                                  : "certificate and key: both, or neither");
+// What a sample file calls the files of TLS.
+struct TlsSamples {
+  const char* authority;  // nullptr: without that key
+  const char* certificate;
+  const char* key;
+  const char* help;
+};
+void TlsKeys(KeySection& section, std::optional<Config::TlsPaths>& tls, const TlsSamples& sample,
+             Reload reload) {
+  Config::TlsPaths paths = tls.value_or(Config::TlsPaths());
+  const char* help = sample.help;
+  if (sample.authority != nullptr) {
+    section.Text("authority", &paths.authority, ReadPath,
+                 {.help = help, .sample = sample.authority, .reload = reload});
+    help = "";
   }
-  return tls;
+  section.Text("certificate", &paths.certificate, ReadPath,
+               {.help = help, .sample = sample.certificate, .reload = reload});
+  section.Text("key", &paths.key, ReadPath, {.sample = sample.key, .reload = reload});
+  if (!section.reads()) return;
+  const size_t given = !paths.authority.empty() + !paths.certificate.empty() + !paths.key.empty();
+  if (given == 0) return;
+  tls = std::move(paths);
+  if (given != (sample.authority != nullptr ? 3 : 2)) {
+    section.toml().Refuse(sample.authority != nullptr
+                              ? "authority, certificate and key: all three, or none"
+                              : "certificate and key: both, or neither");
+  }
 }
 
-void ReadRaft(TomlSection section, Config::Raft& raft) {
-  ReadAddresses(section, raft.listen, raft.advertise);
-  raft.tls = ReadTls(section, /*with_authority=*/true);
-  if (!raft.listen.empty() && !raft.tls && !internal::IsLoopback(HostOf(raft.listen))) {
-    section.Refuse(absl::StrCat("raft.listen ", Quoted(raft.listen),
-                                " is beyond loopback: authority, certificate and key are needed"));
+}  // namespace
+
+void RaftKeys(KeySection& section, Config::Raft& raft) {
+  AddressKeys(section, raft.listen, raft.advertise, R"("127.0.0.1:7071")");
+  TlsKeys(section, raft.tls,
+          {R"("/etc/locusd/ca.pem")", R"("/etc/locusd/node.pem")", R"("/etc/locusd/node.key")",
+           "TLS: all three, or none; needed beyond loopback"},
+          Reload::kNo);
+  if (section.reads() && !raft.listen.empty() && !raft.tls &&
+      !internal::IsLoopback(HostOf(raft.listen))) {
+    section.toml().Refuse(
+        absl::StrCat("raft.listen ", Quoted(raft.listen),
+                     " is beyond loopback: authority, certificate and key are needed"));
   }
   absl::Duration election = absl::FromChrono(raft.shell.election);
   section.Duration("election", &election,
-                   Within(election, absl::Milliseconds(100), absl::Minutes(1)));
+                   Within(election, absl::Milliseconds(100), absl::Minutes(1)),
+                   {.help = "after 1 to 2 of these without a leader, a node is a candidate"});
   raft.shell.election = absl::ToChronoMilliseconds(election);
   section.Whole("compact_entries", &raft.shell.compact_entries,
-                Within(raft.shell.compact_entries, 100, 10'000'000));
+                Within(raft.shell.compact_entries, 100, 10'000'000),
+                {.help = "after so much log, or"});
   section.Whole("compact_bytes", &raft.shell.compact_bytes,
-                Within(raft.shell.compact_bytes, 1 << 16, 1 << 30));
-  section.End();
+                Within(raft.shell.compact_bytes, 1 << 16, 1 << 30),
+                {.help = "so many bytes of it, a snapshot takes its place"});
+  if (section.reads()) section.toml().End();
 }
 
-// What only a node of the cluster has.
-void ReadApiOfClusterNode(TomlSection& section, const Config& config, Config::Api& api) {
-  if (!config.cluster_node) {
-    for (const char* const key : {"advertise", "forward", "forward_authority", "store"}) {
-      section.RefuseKey(key, "is for the role cluster-node");
-    }
-    return;
-  }
-  section.Whole("forward", &api.forward, Within(api.forward, 0, 4096));
-  section.Text("forward_authority", &api.forward_authority, ReadMaybe);
-  section.Flag("store", &api.store);
-}
+namespace {
 
-void ReadApi(TomlSection section, const Config& config, Config::Api& api) {
+void LimitKeys(KeySection& section, Config::Api& api) {
   http::ServerOptions& server = api.server;
+  section.Whole("threads", &server.threads, Within(server.threads, 1, 64),
+                {.help = "of the HTTP server"});
+  section.Whole("connections", &server.most_connections,
+                Within(server.most_connections, 1, 100'000), {.help = "more are closed at once"});
+  section.Whole("connections_per_address", &server.most_connections_per_address,
+                Within(server.most_connections_per_address, 0, 100'000), {.help = "0: no limit"});
+  section.Whole("header_bytes", &server.most_header_bytes,
+                Within(server.most_header_bytes, 1024, 1 << 20), {.help = "of a request"});
+  section.Whole("body_bytes", &server.most_body_bytes,
+                Within(server.most_body_bytes, 4096, 16 << 20), {.help = "of a request"});
+  section.Duration("request_timeout", &server.request_timeout,
+                   Within(server.request_timeout, absl::Milliseconds(100), absl::Minutes(10)),
+                   {.help = "to send a request, and again to take its answer"});
+  section.Duration("idle_timeout", &server.idle_timeout,
+                   Within(server.idle_timeout, absl::Milliseconds(100), absl::Hours(1)),
+                   {.help = "between two requests of a connection"});
+  section.Whole("rate", &api.rate, Within(api.rate, 0, 1'000'000),
+                {.help = "requests a second from one address; 0: no limit"});
+  section.Whole("burst", &api.burst, Within(api.burst, 1, 1'000'000),
+                {.help = "requests at once from one address, after a pause"});
+  section.Whole("under_way", &api.under_way, Within(api.under_way, 1, 100'000),
+                {.help = "requests that are not answered yet"});
+  section.Duration("drain_delay", &api.drain_delay,
+                   Within(api.drain_delay, absl::ZeroDuration(), absl::Minutes(5)),
+                   {.help = "how long /readyz answers 503 before the process ends"});
+}
+
+}  // namespace
+
+void ApiKeys(KeySection& section, const Config& config, Config::Api& api) {
+  http::ServerOptions& server = api.server;
+  const auto of_node = [&](bool on) {
+    section.OfRole(on ? "cluster-node" : nullptr, config.cluster_node);
+  };
   if (config.cluster_node) {
-    ReadAddresses(section, server.listen, api.advertise);
+    AddressKeys(section, server.listen, api.advertise, R"("127.0.0.1:7070")");
   } else {
-    server.listen.clear();
-    section.Text("listen", &server.listen, ReadAddress, TomlSection::kRequired);
+    if (section.reads()) server.listen.clear();
+    section.Text("listen", &server.listen, ReadAddress,
+                 {.sample = R"("127.0.0.1:7070")", .written = true, .required = true});
     api.advertise = server.listen;
+    of_node(true);
+    section.Text("advertise", &api.advertise, ReadAddress, {});
+    of_node(false);
   }
-  section.Texts("token_files", &api.token_files, ReadPath);
-  section.Texts("operator_token_files", &api.operator_token_files, ReadPath);
-  api.tls = ReadTls(section, /*with_authority=*/false);
+  section.Texts("token_files", &api.token_files, ReadPath,
+                {.help = "mode 0600, one token each; needed beyond loopback, as is TLS",
+                 .reload = Reload::kYes});
+  section.Texts("operator_token_files", &api.operator_token_files, ReadPath,
+                {.help = "the same for operators; empty: token_files serve them too",
+                 .reload = Reload::kYes});
+  TlsKeys(
+      section, api.tls,
+      {nullptr, R"("/etc/locusd/api.pem")", R"("/etc/locusd/api.key")", "HTTPS: both, or neither"},
+      Reload::kOtherOnly);
+  LimitKeys(section, api);
+  of_node(true);
+  section.Whole("forward", &api.forward, Within(api.forward, 0, 4096),
+                {.help = "requests handed on to the leader at once; 0: never"});
+  section.Text("forward_authority", &api.forward_authority, ReadMaybe,
+               {.help = "PEM, for the leader's API; empty: the system's"});
+  section.Flag("store", &api.store,
+               {.help = "keeps order IDs, counters, sequence types, strict sections too"});
+  of_node(false);
+  if (!section.reads()) return;
   if (!server.listen.empty() && !internal::IsLoopback(HostOf(server.listen)) &&
       (!api.tls || !config.AsksForTokens())) {
-    section.Refuse(absl::StrCat("api.listen ", Quoted(server.listen),
-                                " is beyond loopback: certificate, key and token_files are "
-                                "needed, or [[token]] in place of the last"));
+    section.toml().Refuse(absl::StrCat("api.listen ", Quoted(server.listen),
+                                       " is beyond loopback: certificate, key and token_files are "
+                                       "needed, or [[token]] in place of the last"));
   }
-  section.Whole("threads", &server.threads, Within(server.threads, 1, 64));
-  section.Whole("connections", &server.most_connections,
-                Within(server.most_connections, 1, 100'000));
-  section.Whole("connections_per_address", &server.most_connections_per_address,
-                Within(server.most_connections_per_address, 0, 100'000));
-  section.Whole("header_bytes", &server.most_header_bytes,
-                Within(server.most_header_bytes, 1024, 1 << 20));
-  section.Whole("body_bytes", &server.most_body_bytes,
-                Within(server.most_body_bytes, 4096, 16 << 20));
-  section.Duration("request_timeout", &server.request_timeout,
-                   Within(server.request_timeout, absl::Milliseconds(100), absl::Minutes(10)));
-  section.Duration("idle_timeout", &server.idle_timeout,
-                   Within(server.idle_timeout, absl::Milliseconds(100), absl::Hours(1)));
-  section.Whole("rate", &api.rate, Within(api.rate, 0, 1'000'000));
-  section.Whole("burst", &api.burst, Within(api.burst, 1, 1'000'000));
-  section.Whole("under_way", &api.under_way, Within(api.under_way, 1, 100'000));
-  section.Duration("drain_delay", &api.drain_delay,
-                   Within(api.drain_delay, absl::ZeroDuration(), absl::Minutes(5)));
-  ReadApiOfClusterNode(section, config, api);
-  section.End();
+  section.toml().End();
 }
+
+namespace {
 
 // False: something in it is wrong.
 bool ReadRoles(TomlSection& root, Config& config) {
@@ -169,16 +227,6 @@ bool ReadRoles(TomlSection& root, Config& config) {
   return true;
 }
 
-// Of a process that is no cluster-node: `data` has what waits for ClickHouse, and nothing else.
-void ReadAuditOfOthers(TomlSection& root, Config& config) {
-  if (!root.Has("audit")) {
-    root.RefuseKey("data", "is for [audit], and for the role cluster-node");
-    return;
-  }
-  root.Text("data", &config.data, ReadPath, TomlSection::kRequired);
-  ReadAudit(root.Section("audit"), config);
-}
-
 absl::StatusOr<std::string> ReadEnvironment(const std::string& text) {
   constexpr size_t kMostBytes = 32;
   bool printable = !text.empty() && text.size() <= kMostBytes;
@@ -195,22 +243,88 @@ absl::StatusOr<std::string> ReadColour(const std::string& text) {
   return absl::InvalidArgumentError("\"red\", \"amber\", \"green\" or \"blue\"");
 }
 
-void ReadConsole(TomlSection section, Config& config) {
-  section.Text("environment", &config.console.environment, ReadEnvironment);
-  section.Text("colour", &config.console.colour, ReadColour);
-  if (!config.console.colour.empty() && config.console.environment.empty()) {
-    section.RefuseKey("colour", "is that of console.environment, which is missing");
+const char* NameOf(LogLevel level) {
+  switch (level) {
+    case LogLevel::kTrace:
+      return "trace";
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarn:
+      return "warn";
+    case LogLevel::kError:
+      break;
   }
-  section.Text("move_file", &config.console.move_file, ReadMaybe);
-  section.Whole("streams", &config.console.streams, Within(config.console.streams, 1, 10'000));
-  if (!config.console.move_file.empty() && (!config.ids || !config.ids->table)) {
-    section.RefuseKey("move_file", "is of the moves of a routing table: [ids.table] is missing");
-  }
-  section.End();
+  return "error";
 }
 
-void ReadLog(TomlSection section, Config& config) {
-  section.Text("level", &config.log_level, ReadLevel);
+// A section that a file may lack.
+template <typename Part, typename Keys>
+void ReadOptional(TomlSection& root, const char* name, std::optional<Part>& part, Keys keys) {
+  if (!root.Has(name)) return;
+  KeySection section(root.Section(name));
+  keys(section, part.emplace());
+}
+
+}  // namespace
+
+void ConsoleKeys(KeySection& section, Config::Console& console) {
+  section.Text("environment", &console.environment, ReadEnvironment,
+               {.help = "named in its header; without the line, not",
+                .sample = R"("production")",
+                .reload = Reload::kYes});
+  section.Text("colour", &console.colour, ReadColour,
+               {.help = "of that name: red, amber, green or blue; grey",
+                .sample = R"("red")",
+                .reload = Reload::kYes});
+  section.Text(
+      "move_file", &console.move_file, ReadMaybe,
+      {.help = "a file of `locus move new`: its moves are shown too", .reload = Reload::kYes});
+  section.Whole("streams", &console.streams, Within(console.streams, 1, 10'000),
+                {.help = "pages that get events, at once"});
+}
+
+void LogKeys(KeySection& section, Config& config) {
+  section.Text("level", &config.log_level, ReadLevel,
+               {.help = "trace, debug, info, warn, error", .reload = Reload::kYes}, NameOf);
+}
+
+void RootKeys(KeySection& section, Config& config) {
+  std::vector<std::string> roles;
+  for (const auto& [has, name] :
+       {std::pair(config.cluster_node, "cluster-node"), std::pair(config.id_service, "id-service"),
+        std::pair(config.sequence_node, "sequence-node")}) {
+    if (has) roles.push_back(absl::StrCat("\"", name, "\""));
+  }
+  section.Listed("roles", "texts", absl::StrCat("[", absl::StrJoin(roles, ", "), "]"),
+                 {.written = true});
+  if (config.cluster_node) {
+    section.Text("cluster", &config.cluster, ReadName,
+                 {.help = "nodes of other names are refused",
+                  .sample = R"("orders")",
+                  .written = true,
+                  .required = true});
+  }
+  section.Text("data", &config.data, ReadPath,
+               {.help = config.cluster_node ? "the node's state" : "for [audit]: what waits",
+                .sample = R"("/var/lib/locusd")",
+                .written = config.cluster_node,
+                .required = true});
+}
+
+namespace {
+
+void ReadConsole(TomlSection section, Config& config) {
+  KeySection keys(section);
+  Config::Console& console = config.console;
+  ConsoleKeys(keys, console);
+  if (!console.colour.empty() && console.environment.empty()) {
+    section.RefuseKey("colour", "is that of console.environment, which is missing");
+  }
+  if (!console.move_file.empty() && (!config.ids || !config.ids->table)) {
+    section.RefuseKey("move_file", "is of the moves of a routing table: [ids.table] is missing");
+  }
   section.End();
 }
 
@@ -225,32 +339,43 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
   if (root.Has("token")) {
     root.EachOf("token", [&config](TomlSection section) { ReadToken(section, config); });
   }
+  KeySection keys(root);
   if (config.cluster_node) {
-    root.Text("cluster", &config.cluster, ReadName, TomlSection::kRequired);
-    root.Text("data", &config.data, ReadPath, TomlSection::kRequired);
-    ReadRaft(root.Section("raft", TomlSection::kRequired), config.raft);
-    if (root.Has("audit")) ReadAudit(root.Section("audit"), config);
-    if (root.Has("health")) ReadHealth(root.Section("health"), config);
+    RootKeys(keys, config);
+    KeySection raft(root.Section("raft", TomlSection::kRequired));
+    RaftKeys(raft, config.raft);
+    ReadOptional(root, "health", config.health, HealthKeys);
   } else {
     for (const char* const key : {"cluster", "raft", "health"}) {
       root.RefuseKey(key, "is for the role cluster-node");
     }
-    ReadAuditOfOthers(root, config);
+    // Without that role, `data` holds what waits for ClickHouse, and nothing else.
+    if (root.Has("audit")) {
+      RootKeys(keys, config);
+    } else {
+      root.RefuseKey("data", "is for [audit], and for the role cluster-node");
+    }
   }
-  ReadApi(root.Section("api", TomlSection::kRequired), config, config.api);
+  ReadOptional(root, "audit", config.audit, AuditKeys);
+  KeySection api(root.Section("api", TomlSection::kRequired));
+  ApiKeys(api, config, config.api);
   if (config.id_service) {
-    ReadIds(root.Section("ids", TomlSection::kRequired), config.ids.emplace());
+    KeySection ids(root.Section("ids", TomlSection::kRequired));
+    IdsKeys(ids, config.ids.emplace());
   } else {
     root.RefuseKey("ids", "is for the role id-service: roles = [\"cluster-node\", \"id-service\"]");
   }
   if (config.sequence_node) {
-    ReadStrict(root.Section("strict", TomlSection::kRequired), config.api.server.listen,
-               config.strict.emplace());
+    KeySection strict(root.Section("strict", TomlSection::kRequired));
+    StrictKeys(strict, config.api.server.listen, config.strict.emplace());
   } else {
     root.RefuseKey("strict", "is for the role sequence-node");
   }
   ReadConsole(root.Section("console"), config);
-  ReadLog(root.Section("log"), config);
+  TomlSection log = root.Section("log");
+  KeySection log_keys(log);
+  LogKeys(log_keys, config);
+  log.End();
   root.End();
   if (!config.raft.listen.empty() && config.raft.listen == config.api.server.listen) {
     root.Refuse(absl::StrCat("raft.listen and api.listen are both ", Quoted(config.raft.listen)));

@@ -8,23 +8,35 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/locusd/config/config.h"
-#include "apps/shared/toml/toml_section.h"
+#include "apps/locusd/config/config_keys.h"
 
-// The sections of the configuration; each refuses what is wrong in it.
+// The sections of the configuration: each function reads one, and refuses what is wrong in it, or
+// lists its keys (config_keys.h).
 namespace locus::locusd {
 
-void ReadHealth(apps::TomlSection section, Config& config);
-void ReadAudit(apps::TomlSection section, Config& config);
-void ReadIds(apps::TomlSection section, IdSettings& ids);
-// `listen`: the API's address, which is where others reach the node if nothing else is said.
-void ReadStrict(apps::TomlSection section, const std::string& listen, StrictSettings& strict);
-// A URI may hold a password by mistake, which the message must not repeat: so it is not judged as
-// other texts are, but by `judge`.
-void ReadPlace(apps::TomlSection& section, const std::string& key, const std::string& password_key,
-               PlaceSettings& place, apps::TomlSection::Need need,
+void RootKeys(KeySection& section, Config& config);
+void RaftKeys(KeySection& section, Config::Raft& raft);
+void ApiKeys(KeySection& section, const Config& config, Config::Api& api);
+void IdsKeys(KeySection& section, IdSettings& ids);
+void OrdersKeys(KeySection& section, OrderSettings& orders);
+void SequencesKeys(KeySection& section, SequenceSettings& sequences);
+void SnowflakeKeys(KeySection& section, SnowflakeSettings& snowflake);
+void TableKeys(KeySection& section, TableSettings& table);
+// `listen`: the API's address, where others reach the node unless `advertise` names another.
+void StrictKeys(KeySection& section, const std::string& listen, StrictSettings& strict);
+void TokenKeys(KeySection& section, TokenSettings& token);
+void ConsoleKeys(KeySection& section, Config::Console& console);
+void LogKeys(KeySection& section, Config& config);
+void HealthKeys(KeySection& section, HealthSettings& health);
+void AuditKeys(KeySection& section, AuditSettings& audit);
+
+// A URI may hold a password by mistake, and the message of an error must not repeat it: so the text
+// is not judged as others are, but by `judge`.
+void PlaceKeys(KeySection& section, const char* key, const char* password_key, PlaceSettings& place,
+               const KeySection::About& about,
                const std::function<absl::Status(const std::string&)>& judge);
 absl::StatusOr<SpaceName> ReadSpace(const std::string& text);
-// Of a [[token]].
+// Reads a [[token]] and adds it to config.tokens.
 void ReadToken(apps::TomlSection section, Config& config);
 
 }  // namespace locus::locusd

@@ -90,21 +90,47 @@ absl::Status AddFiles(const Config& config, const std::vector<std::string>& path
 
 }  // namespace
 
-void ReadToken(TomlSection section, Config& config) {
+void TokenKeys(KeySection& section, TokenSettings& token) {
+  section.Text("name", &token.name, ReadTokenName,
+               {.help = "for logs and metrics",
+                .sample = R"("shop")",
+                .required = true,
+                .reload = Reload::kYes});
+  section.Text("file", &token.file, ReadPath,
+               {.help = "mode 0600",
+                .sample = R"("/etc/locusd/shop.token")",
+                .required = true,
+                .reload = Reload::kYes});
+  const KeySection::About about = {
+      .help = "and decode, leases, store, operate, publish, strict, read",
+      .sample = R"(["ids", "route"])",
+      .required = true,
+      .reload = Reload::kYes};
+  if (section.reads()) {
+    std::vector<Scope> scopes;
+    section.toml().Texts("scopes", &scopes, ReadScope, TomlSection::kRequired);
+    for (const Scope scope : scopes) token.scopes.Add(scope);
+  }
+  section.Listed("scopes", "texts", "", about);
+  if (section.reads()) section.toml().Text("expires", &token.expires, ReadTime);
+  section.Listed("expires", "text", "",
+                 {.help = "without the line, never",
+                  .sample = R"("2099-12-31T00:00:00Z")",
+                  .reload = Reload::kYes});
+  section.Whole("rate", &token.rate, Within(token.rate, 0, 1'000'000),
+                {.help = "requests a second; 0: no limit", .reload = Reload::kYes});
+  section.Whole("burst", &token.burst, Within(token.burst, 1, 1'000'000),
+                {.help = "requests at once, after a pause", .reload = Reload::kYes});
+}
+
+void ReadToken(TomlSection toml, Config& config) {
   TokenSettings token;
-  section.Text("name", &token.name, ReadTokenName, TomlSection::kRequired);
-  section.Text("file", &token.file, ReadPath, TomlSection::kRequired);
-  std::vector<Scope> scopes;
-  section.Texts("scopes", &scopes, ReadScope, TomlSection::kRequired);
-  for (const Scope scope : scopes) token.scopes.Add(scope);
-  section.Text("expires", &token.expires, ReadTime);
-  section.Whole("rate", &token.rate, Within(token.rate, 0, 1'000'000));
-  section.Whole("burst", &token.burst, Within(token.burst, 1, 1'000'000));
-  section.End();
+  KeySection section(toml);
+  TokenKeys(section, token);
+  toml.End();
   for (const TokenSettings& other : config.tokens) {
     if (!token.name.empty() && other.name == token.name) {
-      section.RefuseKey("name",
-                        absl::StrCat("is ", Quoted(token.name), ", as of a [[token]] before"));
+      toml.RefuseKey("name", absl::StrCat("is ", Quoted(token.name), ", as of a [[token]] before"));
     }
   }
   config.tokens.push_back(std::move(token));
