@@ -14,6 +14,7 @@
 #include "apps/locus/line/suggest.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/place/password.h"
+#include "apps/shared/commit/commit.h"
 #include "locus/version.h"
 #include "src/base/text/text.h"
 
@@ -285,7 +286,7 @@ int RunVerbOf(const std::vector<std::string>& words) {
 int Run(std::vector<std::string> words) {
   if (words.empty()) return ComplainAboutVerb("a verb is needed; see locus help");
   if (words[0] == "--version" || words[0] == "version") {
-    return PrintAll("--version", absl::StrCat("locus ", Version(), "\n"));
+    return PrintAll("--version", absl::StrCat("locus ", apps::VersionAndCommit(), "\n"));
   }
   if (words[0] == "complete") {
     words.erase(words.begin());

@@ -25,6 +25,7 @@
 #include "apps/locusd/laptop/laptop.h"
 #include "apps/locusd/log.h"
 #include "apps/locusd/reload/file_watch.h"
+#include "apps/shared/commit/commit.h"
 #include "locus/version.h"
 #include "src/base/os/atomic_file.h"
 
@@ -342,7 +343,7 @@ int Main(int argc, char** argv) {
       "Snowflakes over HTTP, kept in one directory. With it, an ID service for others, a node of a "
       "cluster that leases worker IDs, a node of strict sequences, or several of these.",
       "locusd");
-  app.set_version_flag("--version", std::string("locusd ") + std::string(Version()));
+  app.set_version_flag("--version", "locusd " + apps::VersionAndCommit());
   auto* config = app.add_option("--config", line.config, "The TOML file; `locusd init` writes one")
                      ->type_name("FILE");
   auto* check =
