@@ -38,7 +38,7 @@ constexpr std::array<const char*, 2> kNames = {"east", "west"};
 
 // The blocks of commands under a heading of the document, without their indentation.
 std::vector<std::string> CommandsUnder(const std::string& heading) {
-  std::ifstream document(golden::ProjectDirectory() + "/docs/datacenters.md");
+  std::ifstream document(golden::ProjectDirectory() + "/docs/run/datacenters.md");
   std::vector<std::string> commands;
   std::string line;
   while (std::getline(document, line) && line != heading) continue;

@@ -228,7 +228,7 @@ TEST_F(MysqlLossTest, TableRebuilt_IsNoLoss) {
   EXPECT_EQ(Losses(), losses);
 }
 
-// Not covered (docs/operations-engines.md): rows put back in place look as they once did, and so
+// Not covered (docs/run/engines-mysql.md): rows put back in place look as they once did, and so
 // does a disk or virtual machine that is put back as a whole.
 TEST_F(MysqlLossTest, RowsPutBackInPlace_RepeatUntilSomebodyKnowsBetter) {
   AllocateSome(*store_, 3);
@@ -244,7 +244,7 @@ TEST_F(MysqlLossTest, RowsPutBackInPlace_RepeatUntilSomebodyKnowsBetter) {
   EXPECT_GE(FirstOf(Allocate(*store_)), first.end()) << "or so";
 }
 
-// Not covered (docs/operations-engines.md): the time at which a table was made is that of its .frm,
+// Not covered (docs/run/engines-mysql.md): the time at which a table was made is that of its .frm,
 // and rsync leaves files alone that did not change.
 TEST_F(MysqlLossTest, DataDirectoryPutBackByRsync_RepeatsUntilSomebodyKnowsBetter) {
   AllocateSome(*store_);
@@ -325,7 +325,7 @@ TEST_F(MysqlFailoverTest, PrimaryMadeReadOnlyUnderOpenConnections_IsUnavailableU
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
 }
 
-// Not covered (docs/operations-engines.md): the floor of the old one reaches what the new one
+// Not covered (docs/run/engines-mysql.md): the floor of the old one reaches what the new one
 // granted.
 TEST_F(MysqlFailoverTest, OldPrimaryThatStillGrants_RepeatsInTime) {
   fakes::ManualClock clock(absl::Now());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of docs/operations-engines.md for MariaDB, run as they stand there.
+// The commands of docs/run/engines-mysql.md for MariaDB, run as they stand there.
 #include <fstream>
 
 #include "absl/strings/match.h"
@@ -18,7 +18,7 @@ constexpr char kDatabase[] = "locus_runbook";
 
 // The indented lines between two lines that begin so, without their indentation.
 std::string Commands(const std::string& from, const std::string& to) {
-  std::ifstream runbook(golden::ProjectDirectory() + "/docs/operations-engines.md");
+  std::ifstream runbook(golden::ProjectDirectory() + "/docs/run/engines-mysql.md");
   std::string commands, line;
   while (std::getline(runbook, line) && !absl::StartsWith(line, from)) continue;
   while (std::getline(runbook, line) && !absl::StartsWith(line, to)) {

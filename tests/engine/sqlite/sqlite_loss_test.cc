@@ -281,7 +281,7 @@ using SqliteRestoreTest = SqliteTest;
 
 // The indented lines of steps 1 to 3 of the section "Restoring".
 std::string RestoreCommands() {
-  std::ifstream runbook(golden::ProjectDirectory() + "/docs/operations.md");
+  std::ifstream runbook(golden::ProjectDirectory() + "/docs/run/operations.md");
   std::string commands, line;
   while (std::getline(runbook, line) && line != "## Restoring") continue;
   while (std::getline(runbook, line) && !line.starts_with("4. ")) {
