@@ -291,7 +291,7 @@ TEST_F(TablePlaceTest, RestoreWhileAMoveIsInProgress_NeedsItsName) {
             Said(3));
 }
 
-// docs/operations-routing.md, a place put back to an older state: routers run epoch 9, the place
+// docs/run/routing.md, a place put back to an older state: routers run epoch 9, the place
 // has epoch 4 at most.
 TEST_F(TablePlaceTest, PlacePutBack_RestoreRefusesUntilTheLossIsNamed) {
   for (uint64_t epoch = 1; epoch <= 4; ++epoch) Publish(Document(epoch));

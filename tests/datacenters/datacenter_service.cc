@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A service in one of two datacenters, as docs/datacenters.md sets it up: makes order IDs and
+// A service in one of two datacenters, as docs/run/datacenters.md sets it up: makes order IDs and
 // Snowflakes as fast as it is asked, and follows the routing table of its own datacenter, until it
 // is killed. Leaves behind OUT.home and OUT.away, order IDs of the vnodes of its own and of the
 // other datacenter, OUT.snowflake, one ID a line, and an empty OUT.epoch-N for each table that it

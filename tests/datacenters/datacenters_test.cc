@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two datacenters set up as docs/datacenters.md says, with the commands that stand there, in two
+// Two datacenters set up as docs/run/datacenters.md says, with the commands of that page, in two
 // networks whose link is cut.
 #include <algorithm>
 #include <array>

@@ -14,8 +14,8 @@
 
 namespace locus::datacenters {
 
-// The topology of docs/datacenters.md: the lower half of the ring is at home in datacenter 0, the
-// upper half in datacenter 1.
+// The topology of docs/run/datacenters.md: the lower half of the ring is at home in datacenter 0,
+// the upper half in datacenter 1.
 inline constexpr uint32_t kFirstVnodeOf1 = ShardGene::kCount / 2;
 inline constexpr absl::Duration kTtl = absl::Seconds(10);
 

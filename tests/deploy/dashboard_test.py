@@ -62,10 +62,10 @@ class Asked(unittest.TestCase):
     def test_each_alert_is_described(self):
         with open(promtool.RULES, encoding="utf-8") as file:
             rules = file.read()
-        with open(os.path.join(promtool.ROOT, "docs/run/deploy.md"), encoding="utf-8") as file:
+        with open(os.path.join(promtool.ROOT, "docs/run/alerts.md"), encoding="utf-8") as file:
             described = re.findall(r'^\| <a id="(\w+)"></a>(\w+) \((\w+)\)', file.read(), re.M)
-        alerts = re.findall(r"alert: (\w+).*?severity: (\w+).*?runbook: docs/deploy.md#(\w+)", rules,
-                            re.S)
+        alerts = re.findall(r"alert: (\w+).*?severity: (\w+).*?runbook: docs/[\w/]+\.md#(\w+)",
+                            rules, re.S)
         self.assertEqual([(anchor, name, severity) for name, severity, anchor in alerts], described)
         self.assertEqual(len(alerts), rules.count("- alert:"))
         tested = ""

@@ -45,7 +45,7 @@ class Watch(unittest.TestCase):
         self.assertGreater(seen, 25)
 
     def test_each_alert_is_explained_and_fired(self):
-        explained = text_of("docs/run/deploy.md")
+        explained = text_of("docs/run/alerts.md")
         tests = "".join(map(text_of, glob.glob(os.path.join(ROOT, "tests/deploy/*.py"))))
         for alert in rules():
             with self.subTest(alert):
@@ -54,7 +54,7 @@ class Watch(unittest.TestCase):
 
     def test_a_wrong_clock_names_the_operators_verb(self):
         rule = text_of(RULES).split("- alert: LocusdClockOff\n")[1].split("- alert: ")[0]
-        row = next(line for line in text_of("docs/run/deploy.md").splitlines()
+        row = next(line for line in text_of("docs/run/alerts.md").splitlines()
                    if line.startswith('| <a id="locusdclockoff">'))
         for text in rule, row:
             self.assertIn("locus cluster time --advance", text)

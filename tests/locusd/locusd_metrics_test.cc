@@ -164,7 +164,7 @@ TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
   }
   const Names shown = ShownBy(page);
   EXPECT_THAT(Without(WatchedIn("http.md"), shown), IsEmpty());
-  const Names of_node = WatchedIn("run/locusd.md");
+  const Names of_node = WatchedIn("run/locusd-operations.md");
   EXPECT_THAT(of_node, SizeIs(::testing::Gt(12)));
   EXPECT_THAT(Without(of_node, shown), IsEmpty());
 }

@@ -397,7 +397,7 @@ TEST(JudgeTest, EveryCheck_IsBrokenByATest) {
 }
 
 TEST(JudgeTest, EveryCheck_IsInTheManual) {
-  std::ifstream file(golden::ProjectDirectory() + "/docs/move/overview.md");
+  std::ifstream file(golden::ProjectDirectory() + "/docs/move/preflight.md");
   const std::string manual(std::istreambuf_iterator<char>(file), {});
   for (const Finding& finding : Judge(GoodFacts())) {
     EXPECT_THAT(manual, HasSubstr("`" + finding.check + "`"));

@@ -148,7 +148,7 @@ TEST(MysqlRunbookTest, Failover_LosesNothing) {
         << statements;
   };
   run(primary, Commands("1. Fence the old primary", "2. On the replica"));
-  run(replica, Commands("2. On the replica", "3. Processes go over"));
+  run(replica, Commands("2. On the replica", "3. Processes switch"));
 
   absl::StatusOr<SegmentReply> reply = absl::UnavailableError("not asked yet");
   ASSERT_TRUE(WaitUntil([&] {

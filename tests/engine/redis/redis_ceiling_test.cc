@@ -252,7 +252,7 @@ TEST_F(RedisCeilingTest, WritableReplicaUnderAnOldConnection_GivesOutNothing) {
   Draw(*before, 10);
 }
 
-// Not covered (docs/operations-engines.md): Redis rewound, and the same master as before.
+// Not covered (docs/run/engines-redis.md): Redis rewound, and the same master as before.
 TEST_F(RedisCeilingTest, RewindUnderTheSameMaster_RepeatsForAProcessThatHasSeenNothing) {
   auto sequencer = Open();
   Draw(*sequencer, 10);

@@ -193,7 +193,7 @@ TEST_F(RedisStoreTest, LossFoundByARaise_IsKept) {
   EXPECT_GE(FirstOf(Allocate(*store)), end);
 }
 
-// Not covered (docs/operations-engines.md): a rewind that leaves the same master.
+// Not covered (docs/run/engines-redis.md): a rewind that leaves the same master.
 TEST_F(RedisStoreTest, RewindUnderTheSameMaster_RepeatsUntilSomebodyKnowsBetter) {
   auto store = OpenWithSpace();
   server_.Ask("COPY locus:segments:{orders} old");
@@ -204,7 +204,7 @@ TEST_F(RedisStoreTest, RewindUnderTheSameMaster_RepeatsUntilSomebodyKnowsBetter)
   EXPECT_TRUE(reply.loss_noticed) << "and this is how it closes";
 }
 
-// Not covered (docs/operations-engines.md): without replicas a master forgets, after
+// Not covered (docs/run/engines-redis.md): without replicas a master forgets, after
 // repl-backlog-ttl, that it ever was one. By default the floor has passed all allocations until
 // then.
 TEST_F(RedisStoreTest, MasterThatWasAReplicaAndThenLongAlone_RepeatsWhereThatIsShort) {

@@ -249,7 +249,7 @@ TEST_F(RedisWorkerTest, LongerLease_LengthensTheRestAfterALoss) {
   EXPECT_GE(store->Show(space_)->rest_until, grant.ceiling);
 }
 
-// Not covered (docs/operations-engines.md): a rewind that leaves the same master.
+// Not covered (docs/run/engines-redis.md): a rewind that leaves the same master.
 TEST_F(RedisWorkerTest, RewindUnderTheSameMaster_IsNoticedOnlyByTheHoldersRenewal) {
   auto store = OpenWithSpace();
   Acquire(*store, "before");

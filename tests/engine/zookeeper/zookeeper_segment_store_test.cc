@@ -310,7 +310,7 @@ TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNoticedByWhatWasSeen)
   EXPECT_GE(FirstOf(reply), end);
 }
 
-// Not covered (docs/operations-engines.md).
+// Not covered (docs/run/engines-zookeeper.md).
 TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcess) {
   CopyData();
   const uint64_t end = AllocateSome(*store_);

@@ -135,7 +135,7 @@ TEST_F(ZookeeperWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByWhoSawMore) {
   EXPECT_GE(store_->Stats().sessions, 2u) << "no server let the old session in again";
 }
 
-// Not covered (docs/operations-engines.md), and so facts() says.
+// Not covered (docs/run/engines-zookeeper.md), and so facts() says.
 TEST_F(ZookeeperWorkerLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcess) {
   CopyData();
   const WorkerGrant grant = MustAcquire(*Open(), "a", now());
