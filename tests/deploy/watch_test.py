@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/http.md says to watch has an alert or a reason for none; each alert is explained in
+"""What docs/use/http.md says to watch has an alert or a reason for none; each alert is explained in
 docs/deploy.md, and fired by a test on a real process; and no alert on a counter overlooks what was
 counted before the first scrape or before a restart."""
 import glob
@@ -24,7 +24,7 @@ def rules():
 
 def watched():
     """[(metrics, alerts, the whole third cell)] of the table."""
-    section = text_of("docs/http.md").split("### What to watch")[1].split("\n## ")[0]
+    section = text_of("docs/use/http.md").split("### What to watch")[1].split("\n## ")[0]
     rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
     for row in rows:
         metrics = re.findall(r"`(\w+)[^`]*`", row[0])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the commands of docs/choosing.md, "Growing", on servers of its own, then counts on from
-// where they led: no number that was given before is given again.
+// Runs the commands of docs/start/choosing.md, "Growing", on servers of its own, then counts on
+// from where they led: no number that was given before is given again.
 #include <stdlib.h>
 
 #include <filesystem>
@@ -55,7 +55,7 @@ class Shop {
     UseThisBuild();
     const std::vector<ConsoleStep> steps = ConsoleStepsOf(LOCUS_CHOOSING);
     ASSERT_GT(steps.size(), 30u) << "the document has lost its commands";
-    RunConsoleSteps("docs/choosing.md", steps,
+    RunConsoleSteps("docs/start/choosing.md", steps,
                     [this](const std::string& command) { return OnTheseServers(command); });
   }
   std::string OnTheseServers(const std::string& command) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs docs/http.md from top to bottom: its commands print what it shows, its configuration is
+// Runs docs/use/http.md from top to bottom: its commands print what it shows, its configuration is
 // taken, its services answer. Only ports and directories differ.
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@
 namespace locus {
 namespace {
 
-constexpr char kPage[] = LOCUS_SOURCE "/docs/http.md";
+constexpr char kPage[] = LOCUS_SOURCE "/docs/use/http.md";
 
 std::string TextOf(const std::string& path) {
   std::ostringstream text;

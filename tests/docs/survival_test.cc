@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/choosing.md says of counters that have no engine of locus behind them, and of counters
-// of MariaDB: what is kept, and what repeats.
+// What docs/start/choosing.md says of counters that have no engine of locus behind them, and of
+// counters of MariaDB: what is kept, and what repeats.
 #include <fstream>
 #include <memory>
 #include <sstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the commands of docs/tutorial.md, and of docs/numbers.md, one after the other in an empty
-// directory, and compares what they print with what the document shows.
+// Runs the commands of docs/start/tutorial.md, and of docs/use/numbers.md, one after the other in
+// an empty directory, and compares what they print with what the document shows.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -22,11 +22,11 @@ void RunDocument(const std::string& name, size_t least_commands) {
 }
 
 TEST(TutorialTest, EachCommandInOrder_PrintsWhatTheDocumentShows) {
-  RunDocument("docs/tutorial.md", 20);
+  RunDocument("docs/start/tutorial.md", 20);
 }
 
 TEST(NumbersPageTest, EachCommandInOrder_PrintsWhatTheDocumentShows) {
-  RunDocument("docs/numbers.md", 10);
+  RunDocument("docs/use/numbers.md", 10);
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ TEST(LocusdMetricsTest, WithoutAConfiguration_ShowsAllToWatchButWhatItHasNot) {
   EXPECT_EQ(AskAt(address, "/v1/sequences/a/next")->status, 200u);
   StoreType(directory / "ids.db");
   EXPECT_EQ(AskAt(address, "/v1/numbers/invoices/next")->status, 200u);
-  const Names watched = WatchedIn("http.md");
+  const Names watched = WatchedIn("use/http.md");
   EXPECT_THAT(watched, SizeIs(::testing::Gt(25)));
   EXPECT_THAT(Without(watched, ShownBy(AskAt(address, "/metrics")->body)),
               ElementsAre("locusd_certificate_left_seconds", "locusd_connections_refused_total",
@@ -119,7 +119,7 @@ TEST(LocusdMetricsTest, SequenceNode_ShowsWhatItsDocumentNamesAndNoMore) {
   for (const std::string& name : ShownBy(node.Ask("GET", "/metrics")->body)) {
     if (name.starts_with("locus_strict_")) of_strict.insert(name);
   }
-  EXPECT_EQ(of_strict, WatchedIn("strict.md"));
+  EXPECT_EQ(of_strict, WatchedIn("use/strict.md"));
 }
 
 TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
@@ -163,7 +163,7 @@ TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
     EXPECT_LE(left, 48 * 3600) << use;
   }
   const Names shown = ShownBy(page);
-  EXPECT_THAT(Without(WatchedIn("http.md"), shown), IsEmpty());
+  EXPECT_THAT(Without(WatchedIn("use/http.md"), shown), IsEmpty());
   const Names of_node = WatchedIn("run/locusd-operations.md");
   EXPECT_THAT(of_node, SizeIs(::testing::Gt(12)));
   EXPECT_THAT(Without(of_node, shown), IsEmpty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers that docs/routing.md compares locus with do what those they stand for do.
+// The peers that docs/inside/routing.md compares locus with do what those they stand for do.
 #include "bench/planner/placement_peers.h"
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ in docs/routing.md is what stands between the marks below: it compiles, and it does what
-// the text around it says.
+// The C++ in docs/use/routing.md is what stands between the marks below: it compiles, and it does
+// what the text around it says.
 #include <algorithm>
 #include <fstream>
 #include <map>

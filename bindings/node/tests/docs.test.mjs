@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
-const EXAMPLES = { "README.md": 1, "docs/node.md": 8, "bindings/node/README.md": 2 };
+const EXAMPLES = { "README.md": 1, "docs/use/node.md": 8, "bindings/node/README.md": 2 };
 
 test("examples run", () => {
   const folder = mkdtempSync(join(tmpdir(), "locus-node-"));

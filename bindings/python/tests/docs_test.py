@@ -16,7 +16,7 @@ _ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 def examples():
     """Pairs of a document and a program in it."""
-    for document in ("README.md", "docs/python.md", "bindings/python/README.md"):
+    for document in ("README.md", "docs/use/python.md", "bindings/python/README.md"):
         text = (_ROOT / document).read_text(encoding="utf-8")
         for example in re.findall(r"(?ms)^```python\n(.*?)^```$", text):
             yield document, example

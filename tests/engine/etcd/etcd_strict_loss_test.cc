@@ -140,8 +140,8 @@ TEST_F(EtcdStrictLossTest, OldDataDirectoryPutBack_IsNoticedByWhoCalledBefore) {
   ExpectRaisedOnceItRested(*Open());
 }
 
-// Not covered (docs/strict.md): nothing in the copy tells it from the original, and the new process
-// knows nothing.
+// Not covered (docs/use/strict.md): nothing in the copy tells it from the original, and the new
+// process knows nothing.
 TEST_F(EtcdStrictLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcessUntilDeclared) {
   ASSERT_TRUE(server_.KeepData());
   const StrictGrant grant = MustTake(*store_, "a");

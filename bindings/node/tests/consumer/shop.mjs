@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worked example of docs/formats.md, by the installed package.
+// The worked example of docs/inside/formats.md, by the installed package.
 import { existsSync } from "node:fs";
 
 import { OrderId, OrderNo, OrderNoCodec, Router, loadKeyRing, loadRoutingTable } from "locus-ids";
