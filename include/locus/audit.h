@@ -18,7 +18,8 @@
 
 namespace locus {
 
-// One thing that happened to a lease, a segment or a rule. What does not apply stays empty or 0.
+// One thing that happened to a lease, a segment, a strict section, a sequence type or a routing
+// table. Members that do not apply stay empty or 0.
 //
 // A row of the table is identified by kind, time, space, worker, section and id: records that are
 // equal in these count once, also if several processes wrote them.
@@ -26,24 +27,24 @@ struct AuditRecord {
   enum class Kind {
     kGranted,  // a worker ID went to a holder
     kRenewed,
-    kExpired,      // nobody renewed it
+    kExpired,      // it was not renewed in time
     kReleased,     // its holder gave it back
-    kLost,         // its holder knows that it is lost
+    kLost,         // its holder has noticed that it is lost
     kRefused,      // `detail` says why
     kMembers,      // the members of a cluster changed; `detail` names them
-    kSegment,      // a process leased the sequences [first, end) of a section
+    kSegment,      // a process allocated the sequences [first, end) of a section
     kGap,          // `first` records before this one were lost; `detail` says why
     kCreated,      // a space of worker IDs
-    kUnhealthy,    // a holder was found unhealthy, as `detail` says: it is not renewed
-    kHealthy,      // it is renewed again
-    kLossNoticed,  // a store had forgotten leases: nothing is granted for a while
+    kUnhealthy,    // a holder was found unhealthy and is not renewed; `detail` says why
+    kHealthy,      // the holder is healthy and renewed again
+    kLossNoticed,  // a store had forgotten what it granted: it grants nothing for a while
     kDeleted,      // a space of worker IDs
     // Of strict sequences: `space` is the set, `holder` the owner.
-    kSectionTaken,     // its numbers rise from the stored max_seq on
+    kSectionTaken,     // its numbers start above the stored max_seq
     kSectionReleased,  // handed over
-    kSectionLost,      // its lease ended, or the store forgot it
-    // Of rules of sequences: `token` is the version, `detail` names the type and says how it
-    // counts, or what changed.
+    kSectionLost,      // its ownership ended, or the store forgot it
+    // Of sequence types: `token` is the version, `detail` names the type and says how it counts, or
+    // how it changed.
     kTypeCreated,
     kTypeAltered,
     kTypeDropped,
@@ -55,9 +56,9 @@ struct AuditRecord {
   Kind kind = Kind::kGranted;
   absl::Time time = absl::InfinitePast();  // InfinitePast: when it is recorded
   std::string space;
-  std::string place;     // the store or cluster, as its user calls it
+  std::string place;     // the store or cluster, under the name that its user gave it
   std::string trace_id;  // of W3C trace context: 32 hex digits
-  std::string detail;    // at most kMostDetailBytes; what is beyond is cut
+  std::string detail;    // at most kMostDetailBytes; the rest is cut off
   uint64_t worker = 0;
   uint64_t token = 0;
   absl::Time floor = absl::InfinitePast();
@@ -65,9 +66,9 @@ struct AuditRecord {
   uint32_t section = 0;
   uint64_t first = 0;
   uint64_t end = 0;
-  std::string nonce;   // a mark of the holder's, which is a secret
+  std::string nonce;   // a mark of the holder's nonce, which is a secret
   std::string holder;  // WorkerLeaseOptions::holder; at most kMostDetailBytes
-  // Empty: a new one, a UUIDv7. Who records the same thing several times gives it the same id.
+  // Empty: a new one, a UUIDv7. Give records of the same thing the same id.
   std::string id;
 
   static constexpr size_t kMostDetailBytes = 1024;
@@ -95,7 +96,7 @@ class AuditWriter {
 };
 
 struct AuditSinkOptions {
-  // Who records: a host name and a process ID, for example. Empty: these.
+  // The name of the recording process. Empty: its host name and process ID.
   std::string process = {};
   // Records in memory that are not written yet. More: the oldest are dropped and counted.
   size_t queue = 65536;
@@ -106,11 +107,12 @@ struct AuditSinkOptions {
   // kept there, also across a restart, and written in order later. Empty: they wait in memory, and
   // the oldest are dropped once `queue` is full.
   std::string spill_directory = {};
-  // What the directory may take, 1 MiB or more. More: the oldest batches are dropped and counted.
+  // The most bytes in the directory, 1 MiB or more. More: the oldest batches are dropped and
+  // counted.
   uint64_t spill_bytes = uint64_t{256} << 20;
-  // How long destruction tries to write what waits before it leaves it in the directory.
+  // How long destruction tries to write waiting records before it leaves them in the directory.
   absl::Duration linger = absl::Seconds(2);
-  // Tells when something happened. Outlives the sink.
+  // Gives the times of records. Outlives the sink.
   Clock* clock = &Clock::System();
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
@@ -128,10 +130,10 @@ struct AuditSinkStats {
   absl::Status last_failure;
 };
 
-// Takes records and writes them in batches from a thread of its own: it neither fails nor slows
-// down its caller, whatever happens to the place that they go to. Records are written in the order
-// in which they were recorded; each carries an id, by which a batch that was written twice counts
-// once. What is lost leaves a record of kind kGap behind, with the number of lost records.
+// Takes records and writes them in batches from a thread of its own: a failing or slow writer never
+// makes Record fail or wait. Records are written in the order in which they were recorded; each
+// carries an id, by which a batch that was written twice counts once. Lost records leave one record
+// of kind kGap behind, which holds their number.
 //
 // Thread safety: all methods may be called from any thread. In a forked child Record drops.
 // Cost of Record: a lock that is never held across I/O, and a move of the record.
@@ -146,7 +148,7 @@ class AuditSink {
   AuditSink& operator=(const AuditSink&) = delete;
 
   void Record(AuditRecord record);
-  // Waits until all that was recorded before is written. DEADLINE_EXCEEDED: it is not, yet.
+  // Waits until all earlier records are written. DEADLINE_EXCEEDED: some are not written yet.
   absl::Status Flush(Timeout timeout);
   AuditSinkStats Stats() const;
 

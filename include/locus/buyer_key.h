@@ -13,7 +13,7 @@
 
 namespace locus {
 
-// What orders are grouped by (a user id): a uint64, or bytes. Two pointers wide; passed by value.
+// The key that groups orders (a user id): a uint64, or bytes. Two pointers wide; passed by value.
 //
 // Text "123" and uint64 123 are different keys and live in different vnodes. A signed BIGINT is
 // passed as its two's complement: BuyerKey::Uint64(static_cast<uint64_t>(uid)). Text is taken as
@@ -48,8 +48,8 @@ class BuyerKey {
   uint64_t number_or_size_;
 };
 
-// A buyer key that has its bytes, for keys that are made on the way or kept. Pass it wherever a
-// BuyerKey is taken:
+// A buyer key that has its bytes, for keys that are computed or kept. Pass it wherever a BuyerKey
+// is taken:
 //
 //   const auto buyer = OwnedBuyerKey::Text(request.NameOfUser());
 //   generator->TryNext(buyer);

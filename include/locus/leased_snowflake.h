@@ -32,7 +32,7 @@ struct LeasedSnowflakeOptions {
   std::optional<uint64_t> datacenter;
   // As SnowflakeOptions::epoch.
   absl::Time epoch = kSnowflakeEpoch;
-  // Whether a generator that lost its lease takes another one, and goes on with that worker ID
+  // Whether a generator that lost its lease takes another one, and continues with that worker ID
   // above that ID's own floor. Until it has one, calls are UNAVAILABLE. False: there is no ID any
   // more, and the program decides. Each lease taken keeps about 8 KiB until the generator is
   // destroyed.
@@ -62,8 +62,8 @@ struct LeasedSnowflakeStats {
 // The message says why.
 // Thread safety: all methods may be called from any thread.
 // Cost: that of a Snowflake and one load of a pointer for each call.
-// Fork: in a forked child no ID is made (FAILED_PRECONDITION), what the lease is asked is 0, the
-// infinite past or false, and destruction does nothing.
+// Fork: in a forked child no ID is made (FAILED_PRECONDITION), worker(), floor() and the like
+// return 0, the infinite past or false, and destruction does nothing.
 class AnyLeasedSnowflake {
  public:
   // Release(), ignoring its result.
@@ -106,11 +106,11 @@ class AnyLeasedSnowflake {
  private:
   class Rep;
 
-  // What Next answers where `ids` answered with an error.
+  // Next's status where `ids` returned an error.
   absl::StatusOr<int64_t> NextAfter(AnySnowflake& ids, const absl::Status& error);
 
-  // Acquire pairs with the release where a generator is put in place of a closed one. All that were
-  // ever there live as long as this.
+  // Acquire pairs with the release where a generator is put in place of a closed one. Closed
+  // generators live as long as this object, so a caller may still use one.
   std::atomic<AnySnowflake*> current_{nullptr};
   std::unique_ptr<Rep> rep_;
 };

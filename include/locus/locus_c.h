@@ -4,9 +4,9 @@
 
 /* locus for C, and for languages that call C: the library liblocus.so.
  *
- * What the functions mean is said in the C++ headers, beside the classes of the same names
+ * The C++ headers document the functions, beside the classes of the same names
  * (order_id_generator.h, order_no_codec.h, routing/router.h, segment_sequence.h,
- * number_generator.h, leased_snowflake.h). Here stands what is different in C.
+ * number_generator.h, leased_snowflake.h). This header documents the differences in C.
  *
  * Errors. A function that can fail returns a locus_code. Where that is not LOCUS_OK, *error has the
  * same code and a message, and nothing else was written. `error` may be NULL. A pointer that must
@@ -17,23 +17,24 @@
  * option means its default.
  *
  * Options. A struct of options begins with its own size, so that later versions can add members:
- * initialise it with its _INIT macro, then set what is to differ. NULL means all defaults.
+ * initialise it with its _INIT macro, then set the members that differ. NULL means all defaults.
  *
  * Passwords are in options, never in a URI: the text itself, which the library copies to memory
  * that it wipes, or a file whose first line is the password, at most 1,024 bytes of it. The file is
  * read while the place is opened; only its owner, root or the caller, may have permissions for it.
  * Both together are LOCUS_INVALID_ARGUMENT.
  *
- * Ownership. What an _open function returns belongs to the caller, who ends it with the _close
- * function of the same name; that takes NULL, too. Inputs are copied, and none is used after a call
+ * Ownership. What an _open function returns belongs to the caller, which ends it with the _close
+ * function of the same name. _close also takes NULL. Inputs are copied, and none is used after a
+ * call
  * has returned.
  *
  * Thread safety: all functions may be called from any thread; _close only when no other call on the
- * object is under way, and none follows. The library calls nothing of its caller's.
+ * object is under way, and none follows. The library calls no functions of its caller.
  * Signals: the library's own threads take none, so that handlers run on threads of the program. A
- * call that waits goes on waiting when one has interrupted it.
+ * signal does not end a call's wait.
  * Fork: in a forked child, calls on objects of the parent give LOCUS_FAILED_PRECONDITION, except
- * that codecs and routers go on (without newer tables); _close returns at once.
+ * that codecs and routers keep working (without newer tables); _close returns at once.
  * Exit: objects may be open when the process exits; sequences and worker IDs are not given back
  * then. dlclose leaves the library loaded, since its threads may run.
  *
@@ -81,7 +82,7 @@ typedef struct locus_error {
   char message[LOCUS_MESSAGE_BYTES]; /* ends with NUL; a longer one is cut off between characters */
 } locus_error;
 
-/* "0.1.0": of the library that is loaded. */
+/* The version of the loaded library, such as "0.1.0". */
 LOCUS_C_API const char* locus_version(void);
 /* "OK", "INVALID_ARGUMENT", ...; "UNKNOWN" for any other number. */
 LOCUS_C_API const char* locus_code_name(int32_t code);
@@ -163,7 +164,7 @@ LOCUS_C_API locus_code locus_generator_next_batch(locus_generator* generator, co
                                                   size_t count, uint32_t timeout_ms,
                                                   locus_order_id* ids, size_t* made,
                                                   locus_error* error);
-/* Leases a segment for each section, so that the first callers need not wait. */
+/* Allocates a segment for each section, so that the first callers need not wait. */
 LOCUS_C_API locus_code locus_generator_warm(locus_generator* generator, uint32_t timeout_ms,
                                             locus_error* error);
 LOCUS_C_API void locus_generator_close(locus_generator* generator);
@@ -178,7 +179,7 @@ typedef struct locus_order_no {
 #define LOCUS_ORDER_NO_BYTES 16
 #define LOCUS_ORDER_NO_TEXT_BYTES 27 /* with the NUL */
 
-/* 26 base-32 digits or 32 hex digits. That it parses does not make it authentic: decode it. */
+/* 26 base-32 digits or 32 hex digits. A text that parses may still be forged: decode it. */
 LOCUS_C_API locus_code locus_order_no_parse(const char* text, size_t length, locus_order_no* number,
                                             locus_error* error);
 LOCUS_C_API locus_code locus_order_no_from_bytes(const void* bytes, size_t length,
@@ -297,8 +298,8 @@ typedef struct locus_sequence_options {
 
 /* `engine_uri` as of a generator. `key`: the counter's name. INVALID_ARGUMENT: it is not in
  * Unicode's normal form C, so that one name could count in two counters. FAILED_PRECONDITION: it is
- * the name of a sequence type or of a type's counter, in use or dropped, which are counted by their
- * rule. */
+ * the name of a sequence type or of a type's counter, in use or dropped: these count as the type
+ * says. */
 LOCUS_C_API locus_code locus_sequence_open(const char* engine_uri, const char* key,
                                            const locus_sequence_options* options,
                                            locus_sequence** sequence, locus_error* error);
@@ -309,10 +310,10 @@ LOCUS_C_API locus_code locus_sequence_next(locus_sequence* sequence, uint32_t ti
 LOCUS_C_API locus_code locus_sequence_next_block(locus_sequence* sequence, uint32_t timeout_ms,
                                                  int64_t* first, int64_t* count,
                                                  locus_error* error);
-/* Gives unused numbers back where nobody has taken more since. */
+/* Gives unused numbers back if no process has taken later ones. */
 LOCUS_C_API void locus_sequence_close(locus_sequence* sequence);
 
-/* --- Numbers by a rule of the store (locus seq type create): a sequence type and a key. */
+/* --- Numbers by a sequence type of the store (locus seq type create) and a key. */
 
 typedef struct locus_numbers locus_numbers;
 
@@ -346,7 +347,7 @@ typedef struct locus_number_block {
 
 #define LOCUS_NUMBER_TEXT_BYTES 257 /* with the NUL */
 
-/* `engine_uri` as of a generator: the store of rule and counters. `key`: of the counter, at most
+/* `engine_uri` as of a generator: the store of type and counters. `key`: of the counter, at most
  * 400 bytes; NULL: the empty one. LOCUS_NOT_FOUND: there is no such type, and was none.
  * LOCUS_FAILED_PRECONDITION also: it was dropped. */
 LOCUS_C_API locus_code locus_numbers_open(const char* engine_uri, const char* type, const char* key,
@@ -357,11 +358,11 @@ LOCUS_C_API locus_code locus_numbers_open(const char* engine_uri, const char* ty
 LOCUS_C_API locus_code locus_numbers_next(locus_numbers* numbers, uint32_t timeout_ms,
                                           const locus_named_value* values, size_t value_count,
                                           char text[LOCUS_NUMBER_TEXT_BYTES], locus_error* error);
-/* The next 1 to `count` numbers of one group, for callers that write them in their own way. */
+/* The next 1 to `count` numbers of one group, for callers that write them themselves. */
 LOCUS_C_API locus_code locus_numbers_next_block(locus_numbers* numbers, uint32_t timeout_ms,
                                                 int64_t count, locus_number_block* block,
                                                 locus_error* error);
-/* Gives unused numbers back where the rule says so. */
+/* Gives unused numbers back if the type says so. */
 LOCUS_C_API void locus_numbers_close(locus_numbers* numbers);
 
 /* --- Snowflake IDs under a leased worker ID. */

@@ -78,7 +78,7 @@ class FieldValue {
 struct ParsedNumber {
   struct Value {
     uint64_t number = 0;  // for kDigits and kBuyer; 0 for kText
-    std::string text;     // the field's characters as they stand, with leading zeros
+    std::string text;     // the field's characters unchanged, with leading zeros
   };
   // The first instant of the smallest unit of time in the number: for a number that ends with the
   // day, the beginning of that day in the format's time zone. nullopt: the pattern has no time.
@@ -122,16 +122,16 @@ struct ParsedNumber {
 // one Unicode code point: widths and the positions in messages count these, lengths count bytes.
 // Nothing is normalised: é as one code point and as e with U+0301 are different texts of 1 and 2
 // characters. Digits are 0-9 alone; those of other scripts are letters, also to {check}. Refused
-// everywhere, also within a range, are invalid UTF-8 (overlong forms and surrogates, too) and what
-// no reader could see or tell apart, by the properties of Unicode 14: controls (Cc), format
-// characters (Cf, with all that change the direction of text), separators (Zl, Zp),
+// everywhere, also within a range, are invalid UTF-8 (including overlong forms and surrogates) and
+// characters that no reader could see or tell apart, by the properties of Unicode 14: controls
+// (Cc), format characters (Cf, with all that change the direction of text), separators (Zl, Zp),
 // Default_Ignorable_Code_Point (joiners, variation selectors, fillers), noncharacters, spaces other
 // than U+0020 (Zs), and U+2800. Private use and unassigned code points are taken as they are.
 //
 // Compile refuses a pattern whose numbers could not be parsed. Every field of variable width except
 // the last one must be followed directly by a literal whose first character is not in its alphabet.
-// The last one may stand anywhere: it gets the characters that the other fields leave. A pattern
-// has at most 256 bytes, and so has its longest number: each field is counted with the longest
+// The last one may be anywhere: it gets the characters that the other fields leave. A pattern has
+// at most 256 bytes, and so has its longest number: each field is counted with the longest
 // character of its alphabet.
 //
 // Daylight saving. Format never writes a local time that the zone skips, and Parse refuses one. A

@@ -28,15 +28,15 @@ namespace locus {
 
 // Counters start when the generator is created.
 struct NumberGeneratorStats {
-  uint64_t numbers = 0;        // drawn, those included whose fields were refused
+  uint64_t numbers = 0;        // drawn, including those whose fields were refused
   uint64_t rolled = 0;         // how often a later group began
   uint64_t clock_behind = 0;   // numbers drawn while the clock was before the group in use
-  uint64_t type_version = 0;   // of the rule in use; 0: the type was dropped
+  uint64_t type_version = 0;   // of the type in use; 0: the type was dropped
   uint64_t type_reads = 0;     // failed ones included
-  uint64_t type_failures = 0;  // reads after which the rule in use stayed, as the store failed
-  // Of groups that are over and of rules that changed: numbers that were taken and not handed out.
+  uint64_t type_failures = 0;  // reads of the type that failed; the type in use stayed
+  // Numbers that were taken and not handed out, because their group ended or the type changed.
   uint64_t leftovers_returned = 0;
-  uint64_t leftovers_dropped = 0;  // also those behind which others took numbers
+  uint64_t leftovers_dropped = 0;  // also if others had taken later ones
   absl::Status last_type_error;
   SegmentSequenceStats sequence;  // of the group in use
 };
@@ -50,41 +50,41 @@ struct NamedValue {
 // Numbers as they are counted, not written.
 struct NumberBlock {
   SequenceBlock numbers;
-  // What day, month or year they are of: "20261125", "202611", "2026". Empty: the type has no
+  // The day, month or year of the numbers: "20261125", "202611", "2026". Empty: the type has no
   // period. Numbers of two groups may be equal.
   std::string group;
 };
 
-// A generator began to count by another rule, or stopped.
+// A generator began to use another version of its type, or stopped.
 struct TypeSwitchEvent {
   SequenceType before;
   std::optional<SequenceType> after;  // nullopt: the type was dropped
 };
 
-// Business numbers by a rule of the store: a sequence type and a key give texts such as
+// Business numbers by a sequence type of the store: a type and a key give texts such as
 // 2026112500000042, unique over all processes that count by the type. Draws by segments in the
 // background, as SegmentSequence does.
 //
-// Groups. With a period, the numbers of each day, month or year of the rule's zone have a counter
-// of their own. One reading of the clock decides for each number which group it is of and which
-// date it shows, so both are always the same. The first call at or after a group's end goes on in
-// the next group; numbers left of the one before are given back or dropped, as the rule says. A
-// call that begins after a number of a later group was returned never returns one of an earlier:
-// while the clock is behind the group in use, numbers are of that group and show its first instant.
-// The exception: a rule whose zone was altered to one further west (SequenceTypeStore::Alter).
+// Groups. With a period, the numbers of each day, month or year of the type's zone have a counter
+// of their own. One reading of the clock decides a number's group and the date that it shows, so
+// the two always agree. The first call at or after a group's end continues in the next group;
+// numbers left of the earlier one are given back or dropped, as the type says. A call that begins
+// after a number of a later group was returned never returns one of an earlier group: while the
+// clock is behind the group in use, numbers belong to that group and show its first instant. The
+// exception: a type whose zone was altered to one further west (SequenceTypeStore::Alter).
 //
-// Rule. The generator reads the rule again twice within its lifetime. A rule that changed takes
-// effect with the next segment, in place of what was left of the one before. Where the type was
-// dropped, calls are FAILED_PRECONDITION, until there is one of its name again. While the store
-// fails, the generator goes on with the numbers that it has.
+// Changes. The generator reads the type again twice within its lifetime. A change takes effect with
+// the next segment; the rest of the segment before is not used. If the type was dropped, calls are
+// FAILED_PRECONDITION until a type of its name exists again. While the store fails, the generator
+// continues with the numbers that it has.
 //
-// Expiry. A counter with SequenceType::expiry is forgotten when nobody takes numbers from it for so
-// long, and starts again. What a generator took of it before, it hands out for half of that time
-// only (SegmentSequence).
+// Expiry. A counter with SequenceType::expiry is forgotten when no process takes numbers from it
+// for this time, and starts again. A generator hands out the numbers that it took for half of that
+// time only (SegmentSequence).
 //
 // Thread safety: all methods may be called from any thread; after destruction begins, none.
-// Cost: one reading of the clock, one lock that few threads share, and the text. Store calls are
-// off the caller's thread, but for Create.
+// Cost: one reading of the clock, one lock that few threads share, and the text. Store calls other
+// than those of Create are off the caller's thread.
 // Fork: in a forked child every call is FAILED_PRECONDITION, and destruction returns at once.
 class NumberGenerator {
  public:
@@ -93,21 +93,22 @@ class NumberGenerator {
     absl::Duration horizon = absl::Minutes(10);
     // Must outlive the generator.
     Clock* clock = &Clock::System();
-    // Runs loading and the reading of rules; must outlive the generator. nullptr: threads of its
+    // Runs loading and the reading of the type; must outlive the generator. nullptr: threads of its
     // own.
     Executor* executor = nullptr;
     // As SegmentSequence::Options; of all groups. May be empty.
     std::function<void(const SegmentSequenceEvent&)> on_event = {};
-    // Called in the background once a rule is in use. It must not call the generator. May be empty.
+    // Called in the background once another version of the type is in use. It must not call the
+    // generator. May be empty.
     std::function<void(const TypeSwitchEvent&)> on_type = {};
   };
 
-  // Opens the counters of a type in the store where the rule is: as OpenSequencer does. Called by
-  // Create, and in the background where a rule changed.
+  // Opens the counters of a type in the store of the type, as OpenSequencer does. Called by Create,
+  // and in the background when the type changed.
   using OpenCounters =
       std::function<absl::StatusOr<std::shared_ptr<Sequencer>>(const SequencerOptions&)>;
 
-  // Reads the rule, and takes no numbers yet. NOT_FOUND: there is no such type. INVALID_ARGUMENT:
+  // Reads the type, and takes no numbers yet. NOT_FOUND: there is no such type. INVALID_ARGUMENT:
   // bad options, or a key of more than 400 bytes. Otherwise the errors of the store and of `open`.
   static absl::StatusOr<std::unique_ptr<NumberGenerator>> Create(
       std::shared_ptr<SequenceTypeStore> types, OpenCounters open, std::string type,
@@ -115,15 +116,16 @@ class NumberGenerator {
   static absl::StatusOr<std::unique_ptr<NumberGenerator>> Create(
       std::shared_ptr<SequenceTypeStore> types, OpenCounters open, std::string type,
       std::string key);
-  // Gives unused numbers back where the rule says so; blocks as SegmentSequence::Close does.
+  // Gives unused numbers back if the type says so; blocks as SegmentSequence::Close does.
   ~NumberGenerator();
   NumberGenerator(const NumberGenerator&) = delete;
   NumberGenerator& operator=(const NumberGenerator&) = delete;
 
-  // The next number, without waiting; `values` are those of the pattern's fields but {seq:N}, in
-  // pattern order. A type without a pattern gives decimals. Errors as SegmentSequence::TryNext and
-  // NumberFormat::Format; values that are refused cost a number. FAILED_PRECONDITION: the type has
-  // a period and no pattern, so that its numbers alone would be given again.
+  // The next number, without waiting; `values` are the values of the pattern's fields without
+  // {seq:N}, in pattern order. A type without a pattern gives decimals. Errors as
+  // SegmentSequence::TryNext and NumberFormat::Format; values that are refused cost a number.
+  // FAILED_PRECONDITION: the type has a period and no pattern, so that its numbers alone would be
+  // given again.
   absl::StatusOr<std::string> TryNext(std::span<const FieldValue> values = {});
 
   // As TryNext, but waits for numbers until `deadline`; errors as SegmentSequence::Next.
@@ -132,20 +134,20 @@ class NumberGenerator {
   // Waits for at most `timeout`, by the steady clock.
   absl::StatusOr<std::string> Next(Timeout timeout, std::span<const FieldValue> values = {});
 
-  // The same with values by the names of their fields, in any order. They are judged before a
-  // number is drawn: values that are refused cost none. INVALID_ARGUMENT: a name is none of the
-  // caller's fields of the pattern, given twice, or missing, or a field cannot hold its value.
+  // The same with values by the names of their fields, in any order. They are checked before a
+  // number is drawn: refused values cost no number. INVALID_ARGUMENT: a name is not a caller's
+  // field of the pattern, is given twice or is missing, or a field cannot hold its value.
   absl::StatusOr<std::string> TryNextNamed(std::span<const NamedValue> values);
   absl::StatusOr<std::string> NextNamed(std::chrono::steady_clock::time_point deadline,
                                         std::span<const NamedValue> values);
 
-  // The next 1 to `count` numbers of the group of now, as SegmentSequence::TryNextBlock and
-  // NextBlock: for callers that write them in their own way.
+  // The next 1 to `count` numbers of the current group, as SegmentSequence::TryNextBlock and
+  // NextBlock: for callers that write them themselves.
   absl::StatusOr<NumberBlock> TryNextBlock(int64_t count);
   absl::StatusOr<NumberBlock> NextBlock(int64_t count,
                                         std::chrono::steady_clock::time_point deadline);
 
-  // The rule in use, or the last one where the type was dropped.
+  // The type in use; after it was dropped, its last version.
   SequenceType Type() const;
 
   // All zeros in a forked child.

@@ -75,9 +75,10 @@ struct StoreStats {
   uint64_t starved = 0;
   absl::Duration autonomy = absl::InfiniteDuration();
   absl::Duration lead;
-  // What part of max_lead the section that has used most of it has left, 1 to 0. At 0 it gets what
-  // time adds, floor_rate a second; nothing while the floor is below base, which it is for up to 19
-  // minutes once the space was created or the store noticed a loss.
+  // The part of max_lead that is left, 1 to 0, in the section that has used most of it. At 0 the
+  // section gets only the sequences that time adds, floor_rate a second. It gets none while the
+  // floor is below base: for up to 19 minutes after the space was created or the store noticed a
+  // loss.
   double headroom = 1;
   // How far the store's clock was ahead of this process's at the last allocation (negative:
   // behind), to within half the duration of that call.
@@ -102,12 +103,12 @@ struct GeneratorStats {
   uint64_t starved = 0;         // times that a section in use ran out of sequences
   uint64_t losses = 0;          // losses of the store that this generator's allocations noticed
   uint64_t dropped = 0;         // segments given up: too old, or overtaken by a later one
-  // How long the generator goes on without the store at the present rates: the time until the first
-  // section runs out. InfiniteDuration while no section is in use.
+  // How long the generator can continue without the store at the present rates: the time until the
+  // first section runs out. InfiniteDuration while no section is in use.
   absl::Duration autonomy = absl::InfiniteDuration();
   // The largest lead over the floor that an allocation of this generator has reached.
   absl::Duration lead;
-  // The largest that the space's options allow: what lacks to it is left for bursts.
+  // The largest lead that the space's options allow; the difference is left for bursts.
   absl::Duration most_lead;
   // The offset that is furthest from 0 among the stores.
   absl::Duration clock_offset;
@@ -135,16 +136,16 @@ class OrderIdGenerator {
     std::optional<SpaceOptions> space_options = {};
     // Create the space if the store does not have it. The store counts that as a loss.
     bool create_space = false;
-    // Go on with 128-bit IDs once a vnode's 47 bits are used up. False: OUT_OF_RANGE then.
+    // Continue with 128-bit IDs once a vnode's 47 bits are used up. False: OUT_OF_RANGE then.
     bool wide = false;
-    // How long a generator goes on without its store. Longer: bigger segments, more sequences
+    // How long a generator can continue without its store. Longer: bigger segments, more sequences
     // lost at a crash, IDs that lag further. 1 s .. 1 day.
     absl::Duration horizon = absl::Minutes(10);
     // Must outlive the generator.
     Clock* clock = &Clock::System();
     // Runs the loading; must outlive the generator. nullptr: the generator starts one thread for
     // each store when it is first needed, and joins it on destruction. An executor needs one thread
-    // more than the number of stores that may stall, so that the others go on.
+    // more than the number of stores that may stall, so that the others are not held up.
     Executor* executor = nullptr;
     // Called on the loading thread; with several stores, on several threads at once. It must not
     // call the generator. May be empty.
@@ -177,8 +178,8 @@ class OrderIdGenerator {
   // UNAVAILABLE: no sequence is available yet; loading has begun, so retry or use Next. The first
   // call in a section always returns this, unless Warm allocated for it.
   // OUT_OF_RANGE: the vnode's 47 bits (with Options::wide 56 bits) are used up.
-  // FAILED_PRECONDITION: this is a forked child, or the section's store refuses until somebody
-  // repairs the cause (see Stats()).
+  // FAILED_PRECONDITION: this is a forked child, or the section's store refuses until the cause is
+  // repaired (see Stats()).
   absl::StatusOr<OrderId> TryNext(BuyerKey buyer) { return TryNext(ShardGene::Of(buyer)); }
   // The same for callers that have the gene already. Not for signal handlers: it may take the
   // sequence without a lock, but where it finds none it allocates and wakes the loader, and
@@ -243,8 +244,8 @@ class OrderIdGenerator {
 
   GeneratorStats Stats() const;
   // Order IDs handed out by section, computed from the cursors as GeneratorStats::ids: section i
-  // has the 65,536 / size() vnodes from i × that on. What divides the load of this process among
-  // shards. Empty in a forked child.
+  // has the 65,536 / size() vnodes from i × that on. Use them to divide the load of this process
+  // among shards. Empty in a forked child.
   std::vector<uint64_t> IdsBySection() const;
 
  private:

@@ -117,8 +117,8 @@ class OrderNo {
 //
 // Not authenticated, and for narrow order IDs only. It has no key version: store that beside it
 // (order_no_kv) and make (order_no, order_no_kv) the unique key. Accept a row found by its number
-// only if decoding with the row's version gives the row's order_id. The value cannot be told from a
-// narrow order ID; its column or endpoint says which one it is. An immutable value of 8 bytes.
+// only if decoding with the row's version gives the row's order_id. The value looks like a narrow
+// order ID; its column or endpoint decides which one it is. An immutable value of 8 bytes.
 class OrderNo64 {
  public:
   // 0: a value to assign to.

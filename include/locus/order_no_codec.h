@@ -32,7 +32,7 @@ namespace locus {
 //
 // Keys and key schedules lie in memory that core dumps leave out and that is wiped on destruction.
 // OpenSSL holds copies elsewhere only while Create() derives keys.
-// Thread safety: const methods may be called from any thread, in a forked child too.
+// Thread safety: const methods may be called from any thread, also in a forked child.
 // Cost: two AES blocks a number (siv), ten (ff1), one (ctr64); no lock. A successful call allocates
 // only if more threads are suspended inside calls than there are processors.
 class OrderNoCodec {

@@ -80,17 +80,18 @@ struct SegmentSequenceStats {
 // the counter wraps, is Set lower, or its engine is restored to an older state. They continue the
 // counter; a new one starts at `SequencerOptions::start`.
 //
-// A sequence never repeats its own numbers, but for a counter that wraps or is forgotten (ttl): if
-// the counter is below what the sequence has taken, calls are FAILED_PRECONDITION, and Stats()
-// says so (DATA_LOSS), until it is Set to that or above. Numbers that other processes took, it does
-// not know.
+// A sequence never repeats its own numbers, except those of a counter that wraps or is forgotten
+// (ttl): if the counter is below what the sequence has taken, calls are FAILED_PRECONDITION, and
+// Stats() says so (DATA_LOSS), until it is Set to that or above. It does not know which numbers
+// other processes took.
 //
-// A counter with a ttl is forgotten when no call of the sequencer names it for so long, and others
-// get its first numbers again. So what was taken of it is handed out for half of the ttl only, from
-// the beginning of the call that took it, and is a gap then: the next call waits for the sequencer.
+// A counter with a ttl is forgotten when no call of the sequencer names it for that time, and
+// others get its first numbers again. So numbers are handed out for half of the ttl only, from the
+// beginning of the call that took them, and are a gap then: the next call waits for the sequencer.
 // Requests are sized for at most that time. The wall clock counts as well as the time since boot,
-// so that one that jumps ahead ends what is held; and engines forget a counter only once two clocks
-// have passed its time: the server's and the caller's, or the host's and the time since its boot.
+// so that a clock that jumps ahead ends the use of the numbers held; and engines forget a counter
+// only once two clocks have passed its time: the server's and the caller's, or the host's and the
+// time since its boot.
 //
 // Order. Within a process, a call that begins after another has returned gets a higher number,
 // until the counter wraps. With Options::thread_block this holds only among the Next and TryNext
@@ -98,7 +99,7 @@ struct SegmentSequenceStats {
 // turn, so their numbers lag behind each other by up to two segments.
 //
 // Gaps: the numbers that a process holds when it crashes, those that Close could not return, and
-// those whose answer from the engine was lost. The horizon bounds how many those are.
+// those whose answer from the engine was lost. The horizon bounds their number.
 //
 // Thread safety: all methods may be called from any thread; after destruction begins, none.
 // Cost: TryNext is one fetch_add on one word while a number is at hand, no lock, no allocation. One
@@ -107,8 +108,8 @@ struct SegmentSequenceStats {
 class SegmentSequence {
  public:
   struct Options {
-    // How long the sequence goes on without its engine. Longer: larger segments, larger gaps after
-    // a crash, more lag between processes. 1 s .. 1 day.
+    // How long the sequence can continue without its engine. Longer: larger segments, larger gaps
+    // after a crash, more lag between processes. 1 s .. 1 day.
     absl::Duration horizon = absl::Minutes(10);
     // The length of the first segment, and the least length. Smaller: shorter gaps of processes
     // that use few numbers; more round trips until the length has adapted. 1 .. max_length.
@@ -151,7 +152,7 @@ class SegmentSequence {
   // call always returns this. OUT_OF_RANGE: the counter is at its limit. The sequencer is called
   // again every few seconds, since others may return numbers or Set the counter.
   // FAILED_PRECONDITION: this is a forked child, the sequence is closed, or the sequencer refuses
-  // until somebody repairs the cause (see Stats().last_store_error).
+  // until the cause is repaired (see Stats().last_store_error).
   absl::StatusOr<int64_t> TryNext();
 
   // As TryNext, but waits for the sequencer until `deadline`, and every error has a message.

@@ -56,7 +56,8 @@ struct SegmentGrant {
   // Without a segment: the time until one of length 64 fits. InfiniteDuration: the sequences are
   // used up.
   absl::Duration wait;
-  // How far the section's allocations are ahead of the floor: the time until the floor is there.
+  // How far the section's allocations are ahead of the floor: the time until the floor reaches
+  // them.
   absl::Duration lead;
   // How much further they could be ahead, base and max_lead considered: 0 to max_lead, in the time
   // that the floor takes for it.
@@ -111,20 +112,20 @@ struct BaseRaise {
 //   end   = first + length, where length falls until end fits below top
 //
 // A loss means that the store may have forgotten allocations: the space was created, the store's
-// identity differs from the recorded one, `seen` is above what the store knows, or DeclareRestored
-// was called. Each loss raises base, so that no allocation granted after a loss was noticed
-// overlaps a allocation granted before that loss. docs/operations.md lists what this does not
-// cover.
+// identity differs from the recorded one, `seen` is above everything that the store knows, or
+// DeclareRestored was called. Each loss raises base, so that no allocation granted after a loss was
+// noticed overlaps an allocation granted before that loss. docs/operations.md lists what this does
+// not cover.
 //
 // `caller_now` is the wall time of the calling process. If it differs from the store's by more than
 // 60 s, nothing is allocated, created or raised (FAILED_PRECONDITION), since one wrong clock would
 // use up sequences for good.
 //
 // Errors of every method: UNAVAILABLE: the store did not answer, or is busy; an allocation may have
-// been granted nevertheless. FAILED_PRECONDITION: the store refuses until somebody repairs the
-// cause (a wrong clock, a read-only store, another schema version). DATA_LOSS: the stored state
-// contradicts itself. Thread safety: all methods may be called from any thread. They block, up to a
-// bound that the engine states.
+// been granted nevertheless. FAILED_PRECONDITION: the store refuses until the cause is repaired (a
+// wrong clock, a read-only store, another schema version). DATA_LOSS: the stored state contradicts
+// itself. Thread safety: all methods may be called from any thread. They block, up to a bound that
+// the engine states.
 class SegmentStore {
  public:
   virtual ~SegmentStore() = default;
@@ -148,7 +149,7 @@ class SegmentStore {
   // Records a loss. Call it after an older state of the store was restored.
   virtual absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) = 0;
   // Sets base to max(base, to), so that new allocations lie above IDs that already exist.
-  // Generators go on with the segments they hold: restart them, or wait two horizons.
+  // Generators continue with the segments they hold: restart them, or wait two horizons.
   // INVALID_ARGUMENT: `to` is above 2^56 - 1, or further above the floor than `reach` allows.
   virtual absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,
                                           absl::Time caller_now) = 0;

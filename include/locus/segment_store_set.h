@@ -26,11 +26,11 @@ namespace locus {
 // therefore is a *layout* with a number from 1, and each store records its part of the layout in
 // two spaces:
 //
-//   SPACE-setN   from which the store allocates in layout N (from SPACE itself where it is used
-//   alone) SPACE-mapN   which allocates nothing. Its options are a hash of the ranges and names of
-//   layout N,
-//                and of this store's place among them; an engine refuses to create it with others.
-//                It is raised to 2^56 - 1 once all stores have theirs
+//   SPACE-setN   The store allocates from it in layout N. A store that is used alone allocates
+//                from SPACE itself.
+//   SPACE-mapN   The store never allocates from it. Its options are a hash of the ranges and names
+//                of layout N and of this store's place among them; an engine refuses to create it
+//                with others. It is raised to 2^56 - 1 once all stores have theirs.
 //
 // A layout is used only when every store has both spaces and all earlier layouts have been ended in
 // all its stores. The use of a store alone counts as an earlier layout. Ending a layout raises its
@@ -63,8 +63,8 @@ class SegmentStoreSet {
   // to bring back a member that lost everything.
   //
   // kEndEarlier ends every earlier layout in these stores and in the `retired` ones, which are the
-  // stores of earlier layouts that are not part of this one. Generators on an earlier layout go on
-  // until their segments are used up. The new layout starts above all their allocations.
+  // stores of earlier layouts that are not part of this one. Generators on an earlier layout
+  // continue until their segments are used up. The new layout starts above all their allocations.
   // kNothingInUse: FAILED_PRECONDITION if a space of an earlier layout has allocated and was not
   // ended.
   //

@@ -16,9 +16,9 @@
 
 namespace locus {
 
-// The rule of a kind of numbers (invoices, tickets): how its counters count, when they start again,
-// and how a number is written. A rule is kept in the store of its counters (SequenceTypeStore), so
-// that all processes count alike. A type has any number of counters, one for each key.
+// The type of a kind of numbers (invoices, tickets): how its counters count, when they start again,
+// and how a number is written. It is kept in the store of its counters (SequenceTypeStore), so that
+// all processes count alike. A type has any number of counters, one for each key.
 //
 //   SequenceType type = store->Find("invoices").value();
 //   auto sequencer = OpenSequencer(uri, {.sequencer = type.counter_options()}).value();
@@ -41,7 +41,8 @@ struct SequenceType {
   // 0: counters are kept. With a period, longer than it lasts anywhere on earth, as its zone may be
   // altered (51 h, 32 d 3 h, 367 d 3 h): a counter that is forgotten within its day repeats the
   // numbers of that day. Shorter: a NumberGenerator or SegmentSequence takes fewer numbers at once,
-  // as it hands them out for half of this time (SegmentSequence). New rules: 10 s or more.
+  // because it hands them out for half of this time only (SegmentSequence). New types: 10 s or
+  // more.
   absl::Duration expiry = absl::ZeroDuration();
   // How many numbers SegmentSequence takes at once. Larger: fewer round trips, longer gaps after a
   // crash. 0 to 2^32; 0: as many as are used in its horizon.
@@ -58,13 +59,13 @@ struct SequenceType {
   // numbers would repeat otherwise. Counters of two keys write equal numbers unless the caller puts
   // the key into a field. Empty: none.
   std::string pattern;
-  // What becomes of numbers that a NumberGenerator took and did not hand out, when their day, month
-  // or year ends, or the generator: given back to the counter if nobody took numbers after them, or
-  // dropped, which is a gap, without a call. Also of SegmentSequence, by segment_options().
+  // Numbers that a NumberGenerator took and did not hand out, when their day, month or year ends,
+  // or the generator: they are given back to the counter if no other process took later ones, or
+  // dropped, which leaves a gap and needs no call. Also of SegmentSequence, by segment_options().
   enum class Leftovers { kReturn, kDrop };
   Leftovers leftovers = Leftovers::kReturn;
-  // How long a NumberGenerator counts by a rule before it reads it again: within this time a change
-  // is in force everywhere. Whole seconds, 1 s to 1 day. Shorter: more reads of the store.
+  // How long a NumberGenerator uses a type before it reads it again: within this time a change is
+  // in force everywhere. Whole seconds, 1 s to 1 day. Shorter: more reads of the store.
   absl::Duration lifetime = absl::Minutes(1);
   // Set by the store; 0: not stored yet. No two states of a type have the same version.
   uint64_t version = 0;
@@ -74,8 +75,8 @@ struct SequenceType {
 
   // How the counters of the type count. Requires Check(). The key prefix is empty.
   SequencerOptions counter_options() const;
-  // The defaults, but for the lengths, which follow `buffer`, and what `leftovers` says. Requires
-  // Check().
+  // The defaults, except the lengths, which follow `buffer`, and return_unused, which follows
+  // `leftovers`. Requires Check().
   SegmentSequence::Options segment_options() const;
 
   // The counter of a key at a time, for Sequencer: "TYPE:KEY", or with a period "TYPE:KEY:GROUP",
@@ -88,7 +89,7 @@ struct SequenceType {
   // FAILED_PRECONDITION: there is no pattern. INVALID_ARGUMENT: as in Check().
   absl::StatusOr<NumberFormat> Format() const;
 
-  // FAILED_PRECONDITION: an option that a caller wants differs from the rule; the message names
+  // FAILED_PRECONDITION: an option that a caller wants differs from the type; the message names
   // both values. `key_prefix` is not compared.
   absl::Status CheckAgrees(const SequencerOptions& wanted) const;
 };

@@ -28,7 +28,7 @@ struct SequencerOptions {
   // The distance between two numbers of a counter. At least 1.
   int64_t step = 1;
   // The first number of a counter that is unknown, forgotten or starts again. A counter that has a
-  // value goes on from that. 1 to max_value; 0: `step`.
+  // value continues from it. 1 to max_value; 0: `step`.
   int64_t start = 0;
   // The highest number, at least `step` and `start`. 0: 2^63 - 1.
   int64_t max_value = 0;
@@ -37,10 +37,10 @@ struct SequencerOptions {
   // With max_value 0 it is always kError.
   enum class AtMax { kError, kWrap };
   AtMax at_max = AtMax::kError;
-  // A counter that no call named for this time is forgotten and starts again at `start`. In whole
+  // A counter that no call names for this time is forgotten and starts again at `start`. In whole
   // milliseconds. 0: counters are kept.
   absl::Duration ttl = absl::ZeroDuration();
-  // Whether these are the counters of sequence types, which are counted by their rules alone;
+  // Whether these are the counters of sequence types, which count only as their type says;
   // SequenceType::counter_options sets it. OpenSequencer (locus/routing/uri.h) then takes only
   // names of such counters. False: it refuses them, and the names of types.
   bool of_types = false;
@@ -85,24 +85,24 @@ struct SequencerStats {
 //
 // Every call postpones the time at which its counter is forgotten to options().ttl from now. With
 // ttl 0, a call that writes keeps the counter for good; Get and calls that change nothing do not.
-// Only Set brings that time forward: where calls have different ttls, the longest counts, for its
-// callers may hold numbers.
+// Only Set brings that time forward: where calls have different ttls, the longest counts, because
+// its callers may hold numbers.
 //
-// Names of sequence types (locus/sequence_type.h), and of their counters, are counted by their rule
-// alone. A sequencer of OpenSequencer refuses them with FAILED_PRECONDITION, also those of types
-// that were dropped. It looks in the store when it first meets a counter, once more when a counter
-// begins, and again after a minute: a round trip each. It does not look where the part of a name up
-// to its first ':' is no name of a type: an uppercase letter or a '.' in it is enough. The account
-// needs the right to read the types; a store without a table of types has none.
+// Counters of sequence types (locus/sequence_type.h) count only as their type says. A sequencer of
+// OpenSequencer refuses the names of types, dropped ones included, and of their counters with
+// FAILED_PRECONDITION. It looks in the store when it first meets a counter, once more when a
+// counter begins, and again after a minute: a round trip each. It does not look if the part of a
+// name before its first ':' cannot be the name of a type: an uppercase letter or a '.' in it is
+// enough. The account needs the right to read the types; a store without a table of types has none.
 // An engine's own Open knows nothing of types: call RefuseNamesOfTypes
 // (locus/sequence_type_store.h), or use names that no type can have.
 //
 // Errors of every method: INVALID_ARGUMENT: a bad counter name, count or value; the message names
 // it. UNAVAILABLE: the engine did not answer. The call may have been applied nevertheless, so a
-// number may be skipped, but is never repeated. FAILED_PRECONDITION: the engine refuses until
-// somebody repairs the cause. DATA_LOSS: the value stored for the counter is not a valid number.
-// Errors other than UNAVAILABLE change nothing. Thread safety: all methods may be called from any
-// thread. They block, up to a bound that the engine states.
+// number may be skipped, but is never repeated. FAILED_PRECONDITION: the engine refuses until the
+// cause is repaired. DATA_LOSS: the value stored for the counter is not a valid number. Errors
+// other than UNAVAILABLE change nothing. Thread safety: all methods may be called from any thread.
+// They block, up to a bound that the engine states.
 class Sequencer {
  public:
   virtual ~Sequencer() = default;
@@ -138,9 +138,9 @@ class Sequencer {
 
   const SequencerOptions& options() const { return options_; }
 
-  // Is asked for a counter's name, prefix included: kBefore numbers of it are taken or set, and
-  // when a call has kBegun a counter, or has Set one. Numbers are given only if it returns OK, by
-  // any thread. Must not call the sequencer. To be set before the sequencer is shared.
+  // Called with a counter's name, prefix included: kBefore its numbers are taken or set, and when a
+  // call has kBegun a counter or has Set one. Numbers are given only if it returns OK. Any thread
+  // may call it; it must not call the sequencer. Set it before the sequencer is shared.
   enum class NameLook { kBefore, kBegun };
   using NameCheck = std::function<absl::Status(const std::string& name, NameLook look)>;
   void set_name_check(NameCheck check) { name_check_ = std::move(check); }

@@ -126,11 +126,11 @@ class AnySnowflake {
 
   // Lets IDs have times up to `ceiling`. Call it after the ceiling was stored. Never lowers it.
   void RaiseCeiling(absl::Time ceiling);
-  // Ends the generator: no call gets an ID afterwards, not even a call under way unless it has
-  // taken its ID already. Returns the last time used; if no ID was made, the floor, or the epoch
-  // without a floor. No ID has or will get a later time; this process may make another generator
-  // for the worker. A second call returns the same. In a forked child it closes nothing and returns
-  // the epoch.
+  // Ends the generator: no call gets an ID afterwards, except a call under way that has taken its
+  // ID already. Returns the last time used; if no ID was made, the floor, or the epoch without a
+  // floor. No ID has or will get a later time; this process may make another generator for the
+  // worker. A second call returns the same. In a forked child it closes nothing and returns the
+  // epoch.
   absl::Time Close();
   // Whether Close was called. False in a forked child.
   bool closed() const;

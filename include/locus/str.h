@@ -12,7 +12,7 @@ namespace locus {
 
 namespace internal {
 
-// What AbslStringify writes into.
+// The sink that AbslStringify writes into.
 class TextSink {
  public:
   explicit TextSink(std::string& text) : text_(text) {}
@@ -39,8 +39,8 @@ concept HasText = requires(TextSink& sink, const T& value) {
 //   absl::StrCat("order ", locus::Str(id), ": ", locus::Str(event.kind))
 //
 // From Abseil 20230125 StrCat, StrFormat ("%v") and LOG take the values themselves. In earlier
-// ones, such as Debian 12's, StrCat writes an enumerator's number and does not compile for the
-// others; Str and operator<< work with all.
+// versions, such as Debian 12's, StrCat writes an enumerator's number and does not compile for the
+// other types; Str and operator<< work in all versions.
 template <internal::HasText T>
 std::string Str(const T& value) {
   std::string text;

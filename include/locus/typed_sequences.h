@@ -20,7 +20,7 @@
 
 namespace locus {
 
-// How a caller takes it that a counter counts: only what it names. As SequencerOptions.
+// How a caller expects a counter to count; only the members that are set. As SequencerOptions.
 struct WantedCounting {
   std::optional<int64_t> start = {};
   std::optional<int64_t> step = {};
@@ -29,17 +29,17 @@ struct WantedCounting {
   std::optional<absl::Duration> ttl = {};
 
   bool empty() const { return !start && !step && !max_value && !at_max && !ttl; }
-  // FAILED_PRECONDITION: the rule says something else; the message names both values.
+  // FAILED_PRECONDITION: the type differs; the message names both values.
   absl::Status CheckAgreesWith(const SequenceType& type) const;
 };
 
-// A counter by the rule of its type.
+// A counter that counts as its type says.
 struct TypedCounter {
   SequenceType type;
-  std::shared_ptr<Sequencer> counters;  // counts by the rule
+  std::shared_ptr<Sequencer> counters;  // counts as the type says
   std::string name;                     // of the counter, for `counters`
   std::string group;                    // as NumberBlock::group
-  absl::Time shown;                     // what its numbers are written with
+  absl::Time shown;                     // the format of its numbers
 
   // A number as the type's pattern writes it; `values` as those of NumberGenerator::NextNamed.
   // Without a pattern a decimal. Errors as NumberGenerator::NextNamed.
@@ -49,7 +49,7 @@ struct TypedCounter {
                                                    std::span<const NamedValue> values) const;
 };
 
-// Counters that are opened by the name of their type, in the store where its rule is:
+// Counters that are opened by the name of their type, in the store of the type:
 //
 //   auto sequences = OpenTypedSequences("mysql://db-a/locus").value();
 //   TypedCounter counter = sequences->Open("invoices", "shop-7", absl::Now()).value();
@@ -57,8 +57,8 @@ struct TypedCounter {
 //
 // or, for many numbers, `sequences->MakeGenerator("invoices", "shop-7", {})`.
 //
-// Sequencers are opened once for each way of counting, and shared by all who hold them.
-// Thread safety: all methods may be called from any thread. They block as the store does.
+// Sequencers are opened once for each way of counting, and shared by all their holders. Thread
+// safety: all methods may be called from any thread. They block as the store does.
 class TypedSequences {
  public:
   // `open` opens the counters of the store that `types` is of.
@@ -67,15 +67,15 @@ class TypedSequences {
   TypedSequences(const TypedSequences&) = delete;
   TypedSequences& operator=(const TypedSequences&) = delete;
 
-  // The counter of a key at `time`, by the rule that is stored now: call this again for each
-  // number, or within the rule's lifetime. NOT_FOUND: there is no such type. FAILED_PRECONDITION:
-  // the rule does not agree with `wanted`. INVALID_ARGUMENT, OUT_OF_RANGE: as
-  // SequenceType::CounterName. Otherwise the errors of the store. Cost: a round trip for the rule,
+  // The counter of a key at `time`, by the type as it is stored now: call this again for each
+  // number, or within the type's lifetime. NOT_FOUND: there is no such type. FAILED_PRECONDITION:
+  // the type does not agree with `wanted`. INVALID_ARGUMENT, OUT_OF_RANGE: as
+  // SequenceType::CounterName. Otherwise the errors of the store. Cost: a round trip for the type,
   // and a connection for a new way of counting.
   absl::StatusOr<TypedCounter> Open(std::string_view type, std::string_view key, absl::Time time,
                                     const WantedCounting& wanted = {});
 
-  // Numbers in the background, that follow the rule by themselves; errors as
+  // Takes numbers in the background and follows changes of the type; errors as
   // NumberGenerator::Create.
   absl::StatusOr<std::unique_ptr<NumberGenerator>> MakeGenerator(std::string type, std::string key,
                                                                  NumberGenerator::Options options);

@@ -25,8 +25,8 @@ struct WorkerLeaseEvent {
   enum class Kind {
     kAcquired,
     kRenewed,
-    kRenewalFailed,  // `status` says why; it is tried again until the deadline
-    kUnhealthy,      // the health callback said no: not renewed
+    kRenewalFailed,  // `status` says why; retried until the deadline
+    kUnhealthy,      // the health callback returned false: not renewed
     kLost,           // `status` says why
     kReleased,       // `status` is the store's answer
   };
@@ -37,8 +37,8 @@ struct WorkerLeaseEvent {
   absl::Time floor;
   absl::Time ceiling;
   absl::Status status;
-  // A mark of it, as the lists and the audit of a cluster show it: with the nonce itself anybody
-  // could give the worker ID back.
+  // A mark of the nonce, as the lists and the audit of a cluster show it. The nonce itself would
+  // allow any reader to give the worker ID back.
   std::string nonce;
   std::string holder;  // as the store has it: WorkerLeaseOptions::holder, or this process's facts
 };
@@ -55,13 +55,13 @@ struct WorkerLeaseOptions {
   // The IDs that may be taken, 0..1023 if it is not set; LeasedSnowflake has a default of its own.
   // Two datacenters with stores of their own need ranges that do not overlap.
   std::optional<WorkerRange> range;
-  // At once how long a generator goes on when its store is down, and how long the ID of a crashed
-  // holder rests before somebody else gets it. 10 s to 24 h. Renewed at the least of ttl / 3 and
-  // 10 s. Holders of one space should have the same ttl: a store that was lost waits it out.
+  // How long a generator can continue when its store is down, and also how long the ID of a crashed
+  // holder rests before another process gets it. 10 s to 24 h. Renewed at the least of ttl / 3 and
+  // 10 s. Holders of one space should have the same ttl: a store that lost its state waits for it.
   absl::Duration ttl = absl::Minutes(10);
-  // How far this process' clock may differ from the store's, the time included that a call takes to
-  // get there. Longer: the ID of a crashed holder rests longer. Shorter: a clock that is off, or a
-  // slow network, gets no lease. 0 to 60 s.
+  // How far this process's clock may differ from the store's, including the time that a call takes
+  // to reach it. Longer: the ID of a crashed holder rests longer. Shorter: a clock that is off, or
+  // a slow network, gets no lease. 0 to 60 s.
   absl::Duration max_skew = absl::Seconds(10);
   // Taken if it is free: a restarted process gets the ID that it had.
   std::optional<uint64_t> preferred;
@@ -69,8 +69,8 @@ struct WorkerLeaseOptions {
   // and the version of locus.
   std::string holder;
 
-  // Asked before each renewal. False: it is not renewed, and asked again soon; a process which is
-  // alive and useless so gives its ID up at the deadline. It must not block.
+  // Asked before each renewal. False: it is not renewed, and asked again soon; so a process that is
+  // alive and useless gives its ID up at the deadline. It must not block.
   std::function<bool()> healthy;
   // Called once, if the lease is lost; not if Release came first. Called by a thread of the lease,
   // which has closed the user by then. DEADLINE_EXCEEDED: the deadline passed; ABORTED: the store
@@ -91,7 +91,7 @@ struct WorkerLeaseOptions {
   absl::Status Check() const;
 };
 
-// What makes numbers under a lease. Its methods are called under a lock of the lease: they must not
+// A maker of numbers under a lease. Its methods are called under a lock of the lease: they must not
 // block, and must not call the lease.
 class CeilingUser {
  public:
@@ -108,7 +108,7 @@ struct WorkerLeaseStats {
   uint64_t unhealthy = 0;  // renewals that the health callback prevented
   bool held = false;
   absl::Duration left;  // until the deadline; negative once it has passed
-  absl::Duration ttl;   // of a grant: what is left after a renewal, nearly
+  absl::Duration ttl;   // of a grant: about the value of `left` after a renewal
 };
 
 // A worker ID that this process holds, renewed in the background until it is released or lost.
@@ -119,7 +119,7 @@ struct WorkerLeaseStats {
 // Uniqueness does not rest on the deadline: a process may be paused between a look at the clock and
 // the use of a number. It rests on the ceiling, which is stored before it is used: every number's
 // time is at most the ceiling, and the next holder's are above it. The deadline only ends the lease
-// in this process, in time to know that the ID will go to somebody else:
+// in this process, in time to know that the ID will go to another holder:
 //
 //   D = m0 + (1 − 10⁻³)·((ttl − ε)/(1 + 10⁻³) − u)
 //
@@ -140,9 +140,9 @@ class WorkerLease {
   // How long the thread may be kept from running without the lease being used past its end.
   static constexpr absl::Duration kPause = absl::Milliseconds(500);
 
-  // Takes a worker ID. Repeats what was UNAVAILABLE, with the same nonce, for up to `patience`: an
-  // ID that was granted by a call whose answer was lost is found again. If none of the answers
-  // came, it rests for its ttl. Errors: those of WorkerLeaseStore::Acquire; INVALID_ARGUMENT of the
+  // Takes a worker ID. Repeats UNAVAILABLE calls, with the same nonce, for up to `patience`: an ID
+  // that was granted by a call whose answer was lost is found again. If none of the answers came,
+  // it rests for its ttl. Errors: those of WorkerLeaseStore::Acquire; INVALID_ARGUMENT of the
   // options; UNAVAILABLE also if the system has no thread or no randomness.
   static absl::StatusOr<std::unique_ptr<WorkerLease>> Acquire(
       std::shared_ptr<WorkerLeaseStore> store, const WorkerLeaseOptions& options,

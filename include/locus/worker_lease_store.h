@@ -27,7 +27,7 @@ struct WorkerRange {
 
 // How long a lease lasts, and how far clocks may differ. All times are in whole milliseconds.
 struct WorkerLeaseTerm {
-  // 10 s to 24 h. WorkerLeaseOptions::ttl says what it does.
+  // 10 s to 24 h; see WorkerLeaseOptions::ttl.
   absl::Duration ttl = absl::Minutes(10);
   // A caller whose clock differs from the store's by more gets no lease, and keeps none. 0 to 60 s.
   absl::Duration max_skew = absl::Seconds(10);
@@ -44,9 +44,9 @@ struct WorkerAcquire {
   WorkerLeaseTerm term;
   // Drawn at random for each lease, 1 to 64 characters of a-z, 0-9, '_' and '-'. A call that is
   // sent again with the same nonce, preferred and start finds the ID that it was granted before.
-  // Keep it secret: who knows it has the lease.
+  // Keep it secret: anyone that knows it can use the lease.
   std::string nonce;
-  // What `locus lease list` shows of the holder: a JSON object of at most 1,024 bytes, or empty.
+  // The holder as `locus lease list` shows it: a JSON object of at most 1,024 bytes, or empty.
   std::string holder;
   absl::Time caller_now;
 };
@@ -54,23 +54,23 @@ struct WorkerAcquire {
 struct WorkerRenew {
   uint64_t worker = 0;
   uint64_t token = 0;
-  // The highest ceiling that this holder was answered. A store that knows a lower one, or an older
-  // token, has lost what it stored.
+  // The highest ceiling that this holder ever got. A store that knows a lower one, or an older
+  // token, has lost data.
   absl::Time ceiling;
   WorkerLeaseTerm term;
   std::string nonce;   // of the acquire
-  std::string holder;  // as of the acquire; replaces what is stored
+  std::string holder;  // as of the acquire; replaces the stored one
   absl::Time caller_now;
 };
 
 struct WorkerRelease {
   uint64_t worker = 0;
   uint64_t token = 0;
-  // The highest time of an ID; there will be no later one. InfiniteFuture: not known, so the ID
-  // rests until its ceiling.
+  // The highest time of any ID made under the lease; no later one follows. InfiniteFuture: not
+  // known, so the ID rests until its ceiling.
   absl::Time last_used;
-  // Of the acquire. locusd asks for it, as its clients need not trust each other; other stores do
-  // not.
+  // Of the acquire. locusd compares it, because its clients need not trust each other; other stores
+  // do not.
   std::string nonce = {};
 };
 
@@ -80,11 +80,11 @@ struct WorkerGrant {
   // Rises with each grant of the worker ID.
   uint64_t token = 0;
   // Every ID's time must be after the floor and at most the ceiling. Renewals raise the ceiling.
-  // The floor is the last ceiling of the holder before, or InfinitePast.
+  // The floor is the last ceiling of the earlier holder, or InfinitePast.
   absl::Time floor = absl::InfinitePast();
   absl::Time ceiling;
   absl::Time granted_at;      // the store's time
-  bool loss_noticed = false;  // this call found that the store had lost what it stored
+  bool loss_noticed = false;  // this call found that the store had lost data
 };
 
 // One worker ID as a store knows it.
@@ -92,7 +92,7 @@ struct WorkerRecord {
   uint64_t worker = 0;
   uint64_t token = 0;  // of the latest grant
   absl::Time floor;    // of the latest grant
-  absl::Time ceiling;  // nobody else gets the ID before this has passed
+  absl::Time ceiling;  // no other holder gets the ID before this has passed
   absl::Time granted_at;
   absl::Time renewed_at;
   std::string nonce;   // of the holder, or a mark of it (locusd); empty: it was released
@@ -116,14 +116,14 @@ void AbslStringify(Sink& sink, WorkerState state) {
 struct WorkerSpaceView {
   absl::Time now;                     // the store's time
   absl::Time rest_until;              // no ID is granted before; later than `now` after a loss
-  uint64_t losses = 0;                // how often the store noticed that it had lost what it stored
-  std::vector<WorkerRecord> workers;  // those that were ever granted, ascending
+  uint64_t losses = 0;                // how often the store noticed that it had lost data
+  std::vector<WorkerRecord> workers;  // the IDs that were ever granted, ascending
 
   // The state of one of `workers`.
   WorkerState StateOf(const WorkerRecord& record) const;
 };
 
-// What a store can promise. A fact of the engine and its configuration, not of one call.
+// The promises of a store. A fact of the engine and its configuration, not of one call.
 struct WorkerStoreFacts {
   std::string engine;  // "sqlite", "mariadb", "redis", "etcd", "zookeeper", "raft"
   // A lease that was acknowledged outlives the loss of any one server. False: a failover or a
@@ -139,11 +139,11 @@ inline constexpr size_t kMostHolderBytes = 1024;
 // The greatest WorkerRange::last.
 inline constexpr uint64_t kMostWorker = (uint64_t{1} << 32) - 1;
 
-// What the caller of WorkerLeaseStore::Create knows of a space's past. By default nothing: the
-// space may replace one that was lost, whose holders are alive.
+// The past of a space, as far as the caller of WorkerLeaseStore::Create knows it. The default
+// assumes nothing: the space may replace a lost one whose holders are alive.
 struct WorkerSpacePast {
   // No ID of this space was ever granted, neither here nor in a store that this one replaces, so
-  // IDs are granted at once. Where that is wrong, two holders may make the same IDs.
+  // IDs are granted at once. If that is wrong, two holders may make the same IDs.
   bool first_ever = false;
   // The store was lost or put back to an older state: the space rests also where it exists.
   bool lost = false;
@@ -152,8 +152,8 @@ struct WorkerSpacePast {
 };
 
 // Where worker IDs are leased. A space is a set of worker IDs of which each has at most one holder;
-// spaces of worker IDs and of sequences may have the same name, and have nothing to do with each
-// other. The rules (docs/architecture.md, "Worker leases"):
+// spaces of worker IDs and of sequences may have the same name, and are independent of each other.
+// The rules (docs/architecture.md, "Worker leases"):
 //
 //   held      a worker ID whose ceiling >= the store's now
 //   acquire   of an ID that is not held:  floor   = its ceiling
@@ -167,16 +167,16 @@ struct WorkerSpacePast {
 // holder is paused. A store that finds that it forgot leases grants no ID until the longest lease
 // that it knows of could have ended; holders renew meanwhile.
 //
-// Not promised: what a store grants after it was put back to an older state and before it finds
-// out. If an ID that it forgot is acquired before any forgotten holder has renewed, both holders
-// may use the same times until the first one renews: that ends its lease, and the store finds out.
-// A release of a forgotten lease shows it nothing. Nor is a store covered whose clock was set back
-// before it forgot, or which forgot a lease with a longer ttl than any that it knows of.
+// Not covered: grants of a store after it was put back to an older state and before it notices. If
+// an ID that it forgot is acquired before any forgotten holder has renewed, both holders may use
+// the same times until the first one renews: that ends its lease, and the store notices. A release
+// of a forgotten lease does not reveal the loss. Also not covered: a store whose clock was set back
+// before it forgot, or that forgot a lease with a longer ttl than any that it knows of.
 //
 // Errors of every method: UNAVAILABLE: the store did not answer; the call may have been carried out
 // nevertheless, and may be repeated. FAILED_PRECONDITION: the caller's clock differs from the
-// store's by more than max_skew, or the store refuses until somebody repairs the cause. DATA_LOSS:
-// the stored state contradicts itself. NOT_FOUND: there is no such space (but see Renew).
+// store's by more than max_skew, or the store refuses until the cause is repaired. DATA_LOSS: the
+// stored state contradicts itself. NOT_FOUND: there is no such space (but see Renew).
 // INVALID_ARGUMENT: a bad argument; the message names it.
 // Thread safety: all methods may be called from any thread. They block, up to a bound that the
 // engine states.
@@ -186,9 +186,9 @@ class WorkerLeaseStore {
 
   // Creates the space if it does not exist. It then rests, so that no ID is granted before the
   // leases of a space that it replaces could have ended, unless `past` says that there is none.
-  // A space that exists is left alone, but for two cases: `lost` makes it rest; `first_ever` ends
-  // the rest of a space that has only rested since it was created (not in locusd). The caller's
-  // clock is taken to be right.
+  // A space that exists stays unchanged, with two exceptions: `lost` makes it rest; `first_ever`
+  // ends the rest of a space that has only rested since it was created (not in locusd). The
+  // caller's clock is assumed to be right.
   virtual absl::Status Create(const SpaceName& space, const WorkerSpacePast& past,
                               absl::Time caller_now) = 0;
   // RESOURCE_EXHAUSTED: all IDs of the range are held or resting; the message says how many, and
@@ -197,14 +197,14 @@ class WorkerLeaseStore {
                                               const WorkerAcquire& request) = 0;
   // ABORTED: the lease has ended, was released, or the ID has another holder: it is lost. A store
   // that does not know the lease, because it lost what it stored, takes it over from the caller
-  // unless somebody else holds the ID; that renewal also creates a lost space again. locusd takes
-  // no token above its clock (FAILED_PRECONDITION), ends no lease of another holder, and creates no
+  // unless the ID has another holder; that renewal also creates a lost space again. locusd takes no
+  // token above its clock (FAILED_PRECONDITION), ends no lease of another holder, and creates no
   // space: NOT_FOUND, until an operator has created it.
   virtual absl::StatusOr<WorkerGrant> Renew(const SpaceName& space, const WorkerRenew& request) = 0;
   // OK also if it was released before. ABORTED: the ID has another holder.
   virtual absl::Status Release(const SpaceName& space, const WorkerRelease& request) = 0;
   virtual absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space) = 0;
-  // Deletes a space that nobody needs any more, with the ceilings of its IDs. FAILED_PRECONDITION:
+  // Deletes a space that is not needed any more, with the ceilings of its IDs. FAILED_PRECONDITION:
   // one of its IDs is held or rests. UNIMPLEMENTED: this engine has no such call.
   virtual absl::Status Delete(const SpaceName& space);
 

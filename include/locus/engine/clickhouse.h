@@ -47,7 +47,7 @@ struct AuditRow {
   AuditRecord record;  // without its id
 };
 
-// Which rows; what is not given does not restrict them.
+// Which rows; members that are not set do not restrict them.
 struct AuditQuery {
   std::optional<SpaceName> space = {};
   std::vector<AuditRecord::Kind> kinds = {};

@@ -71,14 +71,14 @@ struct EtcdStats {
   uint64_t logins = 0;     // tokens requested with user and password
 };
 
-// A segment store in etcd, shared by any number of processes. A lease is one transaction for all
-// its sections; it compares what this process knows of them with what etcd has. It usually takes
-// one round trip, and one more each time another process has leased the same sections since.
+// A segment store in etcd, shared by any number of processes. An allocation is one transaction for
+// all its sections; it compares this process's knowledge of them with etcd's. It usually takes one
+// round trip, and one more each time another process has allocated in the same sections since.
 //
 // Clock: etcd shows its time only in the Date header of answers, in whole seconds. Several answers
-// narrow it to a second or less. The time of a lease is the caller's time, moved into that span: a
-// caller within 60 s of it leases by etcd's clock. The clock is that of the member that answered
-// last.
+// narrow it to a second or less. The time of an allocation is the caller's time, moved into that
+// span: a caller within 60 s of it allocates by etcd's clock. The clock is that of the member that
+// answered last.
 //
 // Identity: the cluster ID, and the number by which the Raft index is ahead of the revision. That
 // number never falls while a cluster lives, and falls when a snapshot is restored, also under the
@@ -140,8 +140,8 @@ class EtcdSequencer : public Sequencer {
   std::unique_ptr<Rep> rep_;
 };
 
-// Rules of sequences in etcd: the etcd key PREFIX/seq_type/NAME of each type.
-// Blocks, fails, and behaves in a forked child as the segment store does.
+// Sequence types in etcd: the etcd key PREFIX/seq_type/NAME of each. Blocks, fails, and behaves in
+// a forked child as the segment store does.
 class EtcdSequenceTypeStore : public SequenceTypeStore {
  public:
   // As EtcdSegmentStore::Open.
@@ -162,20 +162,20 @@ class EtcdSequenceTypeStore : public SequenceTypeStore {
 };
 
 // Worker IDs in etcd. A renewal is usually one transaction, an acquire one that reads and one that
-// writes; each compares the space, and the record's revision and value, with what was read. What
-// others wrote meanwhile is read, and decided anew, after a random pause.
+// writes; each compares the space, and the record's revision and value, with those that it read. If
+// another process wrote meanwhile, the call pauses for a random time, reads again and decides anew.
 //
 // While a worker ID is held, an etcd key with its holder (PREFIX/workers/SPACE/held/ID) belongs to
-// an etcd lease, for watchers and operators. It goes at a release, and within a quarter of ttl +
-// max_skew after the ceiling of a holder that died. It decides nothing: etcd lengthens its leases
-// at each election of a leader.
+// an etcd lease, for watchers and operators. It is deleted at a release, and within a quarter of
+// ttl + max_skew after the ceiling of a holder that died. It decides nothing: etcd lengthens its
+// leases at each election of a leader.
 //
-// Clock: as of EtcdSegmentStore, known to a second or less. An ID counts as free only if its
-// ceiling is before the earliest time that it may be, and a new ceiling is reckoned from the latest
-// one. The loss of what was stored is noticed as by EtcdSegmentStore, and also by renewals of
-// leases that were forgotten. facts(): durable; notices_loss, with the exceptions that
-// docs/operations-engines.md ("Worker leases") lists.
-// Blocks, fails, and behaves in a forked child as the segment store does.
+// Clock: as of EtcdSegmentStore, known to a second or less. The clock gives a span of possible
+// times: an ID counts as free only if its ceiling is before the earliest of them, and a new ceiling
+// is computed from the latest one. The loss of stored data is noticed as by EtcdSegmentStore, and
+// also by renewals of forgotten leases. facts(): durable; notices_loss, with the exceptions that
+// docs/operations-engines.md ("Worker leases") lists. Blocks, fails, and behaves in a forked child
+// as the segment store does.
 class EtcdWorkerLeaseStore : public WorkerLeaseStore {
  public:
   // As EtcdSegmentStore::Open.
@@ -184,24 +184,24 @@ class EtcdWorkerLeaseStore : public WorkerLeaseStore {
   virtual EtcdStats Stats() const = 0;
 };
 
-// Sections of strict sequences in etcd. A call is two transactions: one reads, the other one
-// compares the set with what was read and writes it together with the sections that the call
-// changed. What others wrote meanwhile is read, and decided anew, after a random pause. An answer
-// names each section that it renews, and etcd keeps each record until it compacts: hundreds of
-// sections are well, and Create refuses more than 4,096 (INVALID_ARGUMENT); such sets are for a
-// database or a cluster of locusd. One that is there already is found and served.
+// Sections of strict sequences in etcd. A call is two transactions: one reads; the other one checks
+// that the set is unchanged and writes it together with the sections that the call changed. If
+// another process wrote meanwhile, the call pauses for a random time, reads again and decides anew.
+// An answer names each section that it renews, and etcd keeps each record until it compacts:
+// hundreds of sections are fine, and Create refuses more than 4,096 (INVALID_ARGUMENT); keep larger
+// sets in a database or a cluster of locusd. A larger set that exists already is served.
 //
-// Clock: as of EtcdSegmentStore, known to a second or two. So every call knows a span that the time
-// lies in. A lease ends a ttl after the end of the span of the call that granted or renewed it, and
-// the section is granted to somebody else only by a call whose span begins after that. The clocks
-// of members must not differ by more than half a second: callers are told the time of the member
-// that answered last.
+// Clock: as of EtcdSegmentStore, known to a second or two. So every call knows a span that contains
+// the time. A section is owned until a ttl after the end of the span of the call that granted or
+// renewed it, and only a call whose span begins after that grants it to another owner. The clocks
+// of members must not differ by more than half a second: callers use the time of the member that
+// answered last.
 //
-// The loss of what was stored is noticed as by EtcdSegmentStore, and also by owners whose grants or
+// The loss of stored data is noticed as by EtcdSegmentStore, and also by owners whose grants or
 // raises were forgotten, and by processes that knew the set before it was created again.
-// FAILED_PRECONDITION, also: a call of some thousand sections with long addresses is longer than
-// the server's --max-request-bytes; name fewer at once.
-// Blocks, fails, and behaves in a forked child as the segment store does.
+// FAILED_PRECONDITION also: a call of some thousand sections with long addresses is longer than the
+// server's --max-request-bytes; name fewer at once. Blocks, fails, and behaves in a forked child as
+// the segment store does.
 class EtcdStrictStore : public StrictStore {
  public:
   // As EtcdSegmentStore::Open.

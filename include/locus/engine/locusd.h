@@ -55,12 +55,13 @@ struct LocusdStats {
 // Worker leases in a cluster of locusd, which keeps them by Raft: an acknowledged lease outlives
 // the loss of a minority of its nodes. Creating, acquiring and releasing carry a request ID, so
 // that a call that is repeated after a lost answer is carried out once; a call that gets no answer
-// goes on to the next node until its time is over.
+// tries the next node until its time is over.
 //
-// Show asks for 1,024 leases at a time. Each answer is linearizable by itself; the time that it
-// says is that of the first one.
+// Show asks for 1,024 leases at a time. Each answer is linearizable by itself; the returned time is
+// that of the first answer.
 //
-// A node that is sent too much (429) says when to come again, and the call waits until then.
+// A node that gets too many requests answers 429 with the time of the next try, and the call waits
+// until then.
 //
 // UNAVAILABLE: no node answered as the leader in time. FAILED_PRECONDITION also: the token or a
 // certificate was refused. Thread safety: all methods may be called from any thread; they share one
@@ -75,19 +76,19 @@ class LocusdWorkerLeaseStore : public WorkerLeaseStore {
   virtual LocusdStats Stats() const = 0;
 };
 
-// Spaces of order IDs in a cluster of locusd whose nodes have api.store = true. What is said of
-// LocusdWorkerLeaseStore holds here, too. A lease that is repeated after a lost answer is granted
-// once: the cluster remembers the last call of each store for 2 minutes. The store's time is the
-// cluster's.
+// Spaces of order IDs in a cluster of locusd whose nodes have api.store = true. Everything said of
+// LocusdWorkerLeaseStore also holds here. An allocation that is repeated after a lost answer is
+// granted once: the cluster remembers the last call of each store for 2 minutes. The store's time
+// is the cluster's.
 //
-// A cluster that is begun anew has no space; creating one is a loss. A cluster whose nodes all got
-// an older state of their data directories notices it by SegmentRequest::seen, or is told by
+// A new cluster has no space; creating one is a loss. If all nodes got an older state of their data
+// directories, the cluster notices it by SegmentRequest::seen, or an operator calls
 // DeclareRestored.
 //
-// INVALID_ARGUMENT also: a lease of more than 4,096 sections. RESOURCE_EXHAUSTED: the cluster has
-// 64 spaces, or 262,144 sections that ever leased, or remembers 65,536 clients or the grants of
-// 262,144 sections in their last leases. FAILED_PRECONDITION
-// also: the nodes do not keep order IDs.
+// INVALID_ARGUMENT also: an allocation for more than 4,096 sections. RESOURCE_EXHAUSTED: the
+// cluster has 64 spaces, or 262,144 sections that ever allocated, or remembers 65,536 clients or
+// the grants of 262,144 sections in their last allocations. FAILED_PRECONDITION also: the nodes do
+// not keep order IDs.
 class LocusdSegmentStore : public SegmentStore {
  public:
   // Connects nothing. `clock` names requests, and outlives the store.
@@ -116,9 +117,9 @@ class LocusdSequencer : public Sequencer {
   using Sequencer::Sequencer;
 };
 
-// Rules of sequences in such a cluster. A change that is repeated after a lost answer is made once.
+// Sequence types in such a cluster. A change that is repeated after a lost answer is made once.
 //
-// RESOURCE_EXHAUSTED: the cluster has 1,024 rules, or remembers 65,536 clients.
+// RESOURCE_EXHAUSTED: the cluster has 1,024 sequence types, or remembers 65,536 clients.
 class LocusdSequenceTypeStore : public SequenceTypeStore {
  public:
   // Connects nothing. `clock` names requests, and outlives the store.
@@ -129,23 +130,22 @@ class LocusdSequenceTypeStore : public SequenceTypeStore {
 };
 
 // Sections of strict sequences in such a cluster. A call that is repeated after a lost answer is
-// carried out once: a section that was taken so is not taken again, and the owner gets the token
-// that it was granted. The store's time is the cluster's: it runs true to 5 parts in 10,000, and
-// steps forward by at most 50 ms when another node leads; only where all nodes were down does the
-// first leader's clock count (docs/strict.md says what strict sequences rest on).
+// carried out once: the section is not taken a second time, and the owner gets the token of the
+// first call. The store's time is the cluster's: it runs true to 5 parts in 10,000, and steps
+// forward by at most 50 ms when another node leads; only where all nodes were down does the first
+// leader's clock count (docs/strict.md says what strict sequences rest on).
 //
-// One call is one command of the cluster, whatever the number of its sections; a renewal writes 28
-// bytes a section to the log of each node. Calls of one store wait for each other, each up to
+// One call is one command of the cluster, for any number of sections; a renewal writes 28 bytes a
+// section to the log of each node. Calls of one store wait for each other, each up to
 // LocusdOptions::timeout.
 //
-// A cluster that is begun anew has no set; one that is created there begins at 0, as where the set
-// was deleted by hand. A cluster whose nodes all got an older state of their data directories
-// notices that when an owner names a higher number than is stored; or DeclareRestored tells it.
+// A new cluster has no set; a set that is created there begins at 0, as it does after it was
+// deleted by hand. If all nodes got an older state of their data directories, the cluster notices
+// it when an owner names a higher number than the stored one; or an operator calls DeclareRestored.
 //
-// INVALID_ARGUMENT also: a set that does not exist is to be created with more than 131,072
-// sections. RESOURCE_EXHAUSTED: the cluster has 64 sets, 131,072 sections that were ever owned,
-// 4,096 owners of sections, or remembers 65,536 clients. FAILED_PRECONDITION also: the nodes do not
-// keep strict sequences.
+// INVALID_ARGUMENT also: Create of a new set with more than 131,072 sections. RESOURCE_EXHAUSTED:
+// the cluster has 64 sets, 131,072 sections that were ever owned, 4,096 owners of sections, or
+// remembers 65,536 clients. FAILED_PRECONDITION also: the nodes do not keep strict sequences.
 class LocusdStrictStore : public StrictStore {
  public:
   // Connects nothing. `clock` names requests, and outlives the store.

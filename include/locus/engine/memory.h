@@ -40,8 +40,9 @@ class MemorySegmentStore : public SegmentStore {
   // A copy of everything that the store holds, like a backup.
   class Backup;
   std::shared_ptr<const Backup> TakeBackup() const;
-  // Restores the copy. kNewIdentity: like a server that was replaced by another one; the next lease
-  // notices the loss. kSilent: like a disk that lost writes; the store does not notice it.
+  // Restores the copy. kNewIdentity: like a server that was replaced by another one; the next
+  // allocation notices the loss. kSilent: like a disk that lost writes; the store does not notice
+  // it.
   enum class Rewind { kNewIdentity, kSilent };
   void PutBack(const Backup& backup, Rewind rewind);
 
@@ -83,8 +84,7 @@ class MemorySequencer : public Sequencer {
   const std::shared_ptr<Keys> keys_;
 };
 
-// Rules of sequences in the memory of this process, for tests, beside a MemorySequencer.
-// Never blocks.
+// Sequence types in the memory of this process, for tests, beside a MemorySequencer. Never blocks.
 class MemorySequenceTypeStore : public SequenceTypeStore {
  public:
   MemorySequenceTypeStore();

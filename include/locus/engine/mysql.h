@@ -89,11 +89,12 @@ struct MysqlStats {
   absl::Status last_failure;
 };
 
-// A segment store in a MariaDB database, shared by any number of processes and hosts. Tables,
-// accounts, server settings and what it notices of a loss are in docs/operations-engines.md.
+// A segment store in a MariaDB database, shared by any number of processes and hosts.
+// docs/operations-engines.md describes tables, accounts, server settings and the losses that it
+// notices.
 //
-// The store's time is the server's clock. A lease of one section is one statement; a lease of
-// several is one transaction of two round trips. Conflicts with other processes are retried with
+// The store's time is the server's clock. An allocation for one section is one statement; for
+// several, one transaction of two round trips. Conflicts with other processes are retried with
 // growing pauses for up to MysqlOptions::timeout, then the call returns UNAVAILABLE.
 //
 // Errors beyond those of SegmentStore: NOT_FOUND: also if the database has no locus tables.
@@ -119,10 +120,10 @@ class MysqlSegmentStore : public SegmentStore {
 
 // Counters in the same database: one statement and one round trip per call. The row of a counter
 // holds its version and, with a ttl, the time at which it is forgotten: the ttl after the later
-// of the server's clock and the caller's, and once both have passed it, so that one that jumped
-// ahead, or was behind, makes no number repeat.
-// Errors, timeouts, threads and fork are as for MysqlSegmentStore. Numbers that a failover or a
-// restore loses are given out again, since counters have no floor (docs/operations-engines.md).
+// of the server's clock and the caller's, and once both have passed it, so that a clock that jumped
+// ahead or was behind makes no number repeat. Errors, timeouts, threads and fork are as for
+// MysqlSegmentStore. Numbers that a failover or a restore loses are given out again, since counters
+// have no floor (docs/operations-engines.md).
 class MysqlSequencer : public Sequencer {
  public:
   // Connects once. `clock` is the caller's, and outlives the sequencer. INVALID_ARGUMENT: bad
@@ -142,12 +143,12 @@ class MysqlSequencer : public Sequencer {
   explicit MysqlSequencer(const SequencerOptions& options) : Sequencer(options) {}
 };
 
-// Rules of sequences in the same database: one row a type, in the table locus_sequence_type.
-// Errors, timeouts, threads and fork are as for MysqlSegmentStore.
+// Sequence types in the same database: one row each, in the table locus_sequence_type. Errors,
+// timeouts, threads and fork are as for MysqlSegmentStore.
 class MysqlSequenceTypeStore : public SequenceTypeStore {
  public:
   // Creates the table where it is missing. NOT_FOUND: the database has no locus tables
-  // (MysqlSegmentStore::CreateSchema). The account needs CREATE; for rules also DELETE.
+  // (MysqlSegmentStore::CreateSchema). The account needs CREATE, and DELETE to use the store.
   static absl::Status CreateSchema(const MysqlOptions& options);
 
   // Connects once. NOT_FOUND: the database has no locus tables, or not this one.
@@ -163,8 +164,8 @@ class MysqlSequenceTypeStore : public SequenceTypeStore {
 // MysqlSegmentStore.
 class MysqlWorkerLeaseStore : public WorkerLeaseStore {
  public:
-  // Creates the tables where they are missing. They are not those of the segments. The account
-  // needs CREATE, SELECT and INSERT.
+  // Creates the tables where they are missing. These are not the tables of the segments. The
+  // account needs CREATE, SELECT and INSERT.
   static absl::Status CreateSchema(const MysqlOptions& options);
 
   // Connects once. NOT_FOUND: the database has no tables of worker leases.
@@ -174,13 +175,13 @@ class MysqlWorkerLeaseStore : public WorkerLeaseStore {
 };
 
 // The sections of strict sequences in the same database, or in one of their own; the store's time
-// is the server's clock. A call is one transaction that locks the set's row, and so waits for those
-// of other owners of the set. A promoted replica, a dump that was put back and a new Galera cluster
-// are losses. Errors, timeouts, threads and fork are as for MysqlSegmentStore.
+// is the server's clock. A call is one transaction that locks the set's row, and so waits for the
+// calls of other owners of the set. A promoted replica, a dump that was put back and a new Galera
+// cluster are losses. Errors, timeouts, threads and fork are as for MysqlSegmentStore.
 class MysqlStrictStore : public StrictStore {
  public:
-  // Creates the tables where they are missing. They are not those of the segments. The account
-  // needs CREATE, SELECT and INSERT.
+  // Creates the tables where they are missing. These are not the tables of the segments. The
+  // account needs CREATE, SELECT and INSERT.
   static absl::Status CreateSchema(const MysqlOptions& options);
 
   // Connects once. NOT_FOUND: the database has no tables of strict sequences.

@@ -184,9 +184,9 @@ class CeilingSequencer : public Sequencer {
   std::unique_ptr<Rep> rep_;
 };
 
-// Rules of sequences in Redis: one hash, `locus:sequence_types`, with a field for each type; in one
-// slot of a cluster. A call is one script. What Redis forgets of its counters, it forgets of rules:
-// a type that is gone is NOT_FOUND.
+// Sequence types in Redis: one hash, `locus:sequence_types`, with a field for each; in one slot of
+// a cluster. A call is one script. Redis may forget types as it forgets counters: a type that is
+// gone is NOT_FOUND.
 class RedisSequenceTypeStore : public SequenceTypeStore {
  public:
   // Connects; creates nothing.
@@ -196,10 +196,10 @@ class RedisSequenceTypeStore : public SequenceTypeStore {
 };
 
 // A segment store in Redis. A space is one hash, `locus:segments:{space}`, in one slot of a
-// cluster. A lease is one script and one round trip for all its sections. The store's time is the
-// server's. The store's identity is the server's run ID and its term as master, so each restart and
-// each failover counts as a loss and raises base: nothing repeats, however Redis is configured to
-// save. docs/operations-engines.md lists what is not covered.
+// cluster. An allocation is one script and one round trip for all its sections. The store's time is
+// the server's. The store's identity is the server's run ID and its term as master, so each restart
+// and each failover counts as a loss and raises base: nothing repeats, however Redis is configured
+// to save. docs/operations-engines.md lists what is not covered.
 class RedisSegmentStore : public SegmentStore {
  public:
   // Connects; creates nothing.

@@ -22,8 +22,9 @@ namespace locus {
 // beyond that.
 //
 // SQLite has no clock of its own. caller_now is the store's time, and a caller whose clock is more
-// than 60 s behind the newest lease is refused. DeclareRestored trusts the caller's clock: it
-// raises base above everything that the clock of the newest lease could reach, and leases go on.
+// than 60 s behind the newest allocation is refused. DeclareRestored trusts the caller's clock: it
+// raises base above everything that the clock of the newest allocation could reach, and allocations
+// work again.
 //
 // A call blocks for a file lock up to Options::busy_timeout, then returns UNAVAILABLE; in addition
 // it waits for the disk.
@@ -62,8 +63,8 @@ class SqliteSequencer : public Sequencer {
   explicit SqliteSequencer(const SequencerOptions& options) : Sequencer(options) {}
 };
 
-// Rules of sequences in the same file: one row a type, in the table locus_sequence_type.
-// Blocks, and behaves in a forked child, as the segment store does.
+// Sequence types in the same file: one row each, in the table locus_sequence_type. Blocks, and
+// behaves in a forked child, as the segment store does.
 class SqliteSequenceTypeStore : public SequenceTypeStore {
  public:
   // As SqliteSegmentStore::Open.

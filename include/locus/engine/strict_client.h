@@ -24,7 +24,7 @@ struct StrictClientOptions {
   // "host:port" of the API of some nodes; an IPv6 address in brackets. One that answers is enough:
   // it knows where the others are.
   std::vector<std::string> endpoints;
-  // As LocusdOptions::token. The nodes that answers name get it, too, over TLS or on loopback only.
+  // As LocusdOptions::token. The nodes that answers name also get it, over TLS or on loopback only.
   std::string token = {};
   LocusdOptions::Tls tls = {};
   // The time limit of one request to one node, connecting included; 10 ms to 1 h. Longer: a node
@@ -47,20 +47,20 @@ struct StrictClientStats {
 
 // Draws numbers of strict sequences from the nodes that own them (locus/strict_sequencer.h says
 // what these are). The client knows the table of owners and asks the owner of each key directly;
-// a node that does not own a key any more says in its answer who does, and the client goes there.
-// Nobody is asked for the way, but where an owner answers UNAVAILABLE: then the client reads the
-// table of one other node each 200 to 400 ms, as the owner may be cut off its store.
+// a node that does not own a key any more names the owner in its answer, and the client asks that
+// one. No other lookups are made, except where an owner answers UNAVAILABLE. It may be cut off from
+// its store, so the client reads the table of one other node every 200 to 400 ms.
 //
-// A call goes on until its deadline: over nodes that do not answer, and sections that have no owner
-// for the moment. A number whose answer was lost is skipped.
+// A call tries until its deadline, past nodes that do not answer and while a section has no owner.
+// A number whose answer was lost is skipped.
 //
-// Errors of all calls: DEADLINE_EXCEEDED: there was no number by the deadline; the message says
-// what the last answer was. INVALID_ARGUMENT: the set does not have the uid. OUT_OF_RANGE: the
-// numbers of a section that was asked for are used up. FAILED_PRECONDITION: the token or a
-// certificate was refused. DATA_LOSS: an answer that no sequence-node gives.
+// Errors of all calls: DEADLINE_EXCEEDED: there was no number by the deadline; the message has the
+// last answer. INVALID_ARGUMENT: the set does not have the uid. OUT_OF_RANGE: the numbers of a
+// section that was asked for are used up. FAILED_PRECONDITION: the token or a certificate was
+// refused. DATA_LOSS: an answer that no sequence-node gives.
 // Thread safety: all methods may be called from any thread; they share the connections, of which
-// each is used by one call at a time. Fork: in a forked child every call is FAILED_PRECONDITION,
-// and destruction touches no socket.
+// each is used by one call at a time.
+// Fork: in a forked child every call is FAILED_PRECONDITION, and destruction touches no socket.
 class StrictClient {
  public:
   // The most numbers that one request asks for; longer batches are cut.
@@ -73,8 +73,8 @@ class StrictClient {
   StrictClient(const StrictClient&) = delete;
   StrictClient& operator=(const StrictClient&) = delete;
 
-  // The next number of `uid`: greater than all of this uid that any call, of anybody, had returned
-  // before this one began.
+  // The next number of `uid`: greater than all numbers of this uid that any call in any process
+  // returned before this one began.
   absl::StatusOr<uint64_t> Next(uint64_t uid, std::chrono::steady_clock::time_point deadline);
 
   // One number for each uid, in order; a uid that is named twice gets two, rising. All or an error:
@@ -82,7 +82,7 @@ class StrictClient {
   absl::Status NextBatch(std::span<const uint64_t> uids, std::span<uint64_t> numbers,
                          std::chrono::steady_clock::time_point deadline);
 
-  // Of the set, as its nodes say. A text key is its UidOf.
+  // Of the set, as its nodes report them. A text key is its UidOf.
   const StrictSetOptions& options() const;
   uint64_t UidOf(std::string_view text) const { return options().UidOf(text); }
 

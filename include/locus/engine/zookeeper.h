@@ -23,9 +23,9 @@ struct ZookeeperOptions {
   // are independent. Begins with '/'; at most 256 bytes of letters, digits, '_', '-', '.' and '/'.
   std::string prefix = "/locus";
 
-  // For znodes that only this user may read and write (scheme digest). Without a user anybody may.
-  // The password is kept out of core dumps and of messages here; the ZooKeeper client library keeps
-  // a copy of its own.
+  // For znodes that only this user may read and write (scheme digest). Without a user, everyone
+  // may. The password is kept out of core dumps and of messages here; the ZooKeeper client library
+  // keeps a copy of its own.
   std::string user;
   std::string password;
   // The packaged client has no TLS: anyone on the network path can read the password and everything
@@ -33,8 +33,8 @@ struct ZookeeperOptions {
   // tunnel. True: for a network that you trust.
   bool password_in_plain_text = false;
 
-  // After how long without a word the ensemble ends a session, and removes the ephemeral znodes
-  // that show who is alive. The ensemble has limits of its own. 1 s to 1 h.
+  // After how long without contact the ensemble ends a session and removes the ephemeral znodes
+  // that show the living processes. The ensemble has limits of its own. 1 s to 1 h.
   absl::Duration session_timeout = absl::Seconds(10);
   // How long a call waits for a session that is not connected, within `timeout`.
   absl::Duration connect_timeout = absl::Seconds(2);
@@ -55,14 +55,14 @@ struct ZookeeperStats {
 
 // Worker IDs in ZooKeeper. Each ID that was ever granted has a persistent znode with its record,
 // changed by transactions that check the versions of the record and of the space. While it is held,
-// an ephemeral znode of the holder's session stands beside it, for watchers and operators; it
-// decides nothing, as a session outlives a lease or ends before it.
+// an ephemeral znode of the holder's session lies beside it, for watchers and operators. It decides
+// nothing, because a session and a lease end at different times.
 //
 // While the session is not connected (CONNECTING, not only EXPIRED) every call is UNAVAILABLE after
 // connect_timeout; nothing is assumed about what is held. A session that expired is replaced by the
-// next call, whose renewal puts the ephemeral znode again.
+// next call, whose renewal creates the ephemeral znode again.
 //
-// Clock: the leader's, as it stands in the Stat of a write. Each call writes one znode for that.
+// Clock: the leader's, as the Stat of a write shows it. Each call writes one znode for that.
 // facts(): durable; notices_loss is false: an older data directory that is put back is noticed only
 // by holders whose leases it forgot, and by processes that have seen a later transaction.
 //
@@ -81,9 +81,9 @@ class ZookeeperWorkerLeaseStore : public WorkerLeaseStore {
 };
 
 // Spaces of sequences in ZooKeeper: a persistent znode for each space, and one for each group of
-// neighbouring sections. A lease reads them and changes them in one transaction that checks their
-// versions; if another process was first, it begins anew. One write tells the time before, so a
-// lease is two writes of the ensemble and a read.
+// neighbouring sections. An allocation reads them and changes them in one transaction that checks
+// their versions; if another process was first, it begins again. An earlier write learns the time,
+// so an allocation is two writes of the ensemble and a read.
 //
 // Clock: the leader's, as for worker IDs. ZooKeeper has no identity that a copy of its data would
 // lack, so a loss is noticed by SegmentStore's `seen`, by transactions that are older than one this
@@ -91,8 +91,8 @@ class ZookeeperWorkerLeaseStore : public WorkerLeaseStore {
 // put back, by processes that started later; run `locus store restored` then. docs/operations.md
 // lists what no store covers.
 //
-// Errors, blocking, threads and fork: as ZookeeperWorkerLeaseStore. A lease of more than about
-// 65,000 sections at once needs ZooKeeper's default jute.maxbuffer of 1 MiB.
+// Errors, blocking, threads and fork: as ZookeeperWorkerLeaseStore. An allocation for more than
+// about 65,000 sections at once needs ZooKeeper's default jute.maxbuffer of 1 MiB.
 class ZookeeperSegmentStore : public SegmentStore {
  public:
   // As ZookeeperWorkerLeaseStore::Open.

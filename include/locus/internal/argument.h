@@ -8,7 +8,7 @@
 
 #include "locus/internal/cxx20.h"
 
-// What factories take, so that mistakes of their callers do not compile.
+// Arguments of factories, made so that mistakes of callers do not compile.
 namespace locus::internal {
 
 inline void ThisNumberIsNegative() {}  // not constexpr: a call in a constant is an error

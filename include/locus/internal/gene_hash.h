@@ -83,7 +83,7 @@ void GenesOf8(const uint64_t* keys, uint16_t* genes, size_t size);
 enum class GeneLanes { kOne, kFour, kEight };
 
 // For tests and benchmarks: from now on GenesOf8 hashes at most so many keys at once, in the whole
-// process. Returns what it uses, which is fewer where the processor cannot.
+// process. Returns the number in use, which is smaller if the processor cannot do as many.
 GeneLanes UseGeneLanes(GeneLanes most);
 
 }  // namespace locus::internal

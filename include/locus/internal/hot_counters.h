@@ -30,8 +30,8 @@ class HotCounters {
     // it.
     uint64_t stored = words_[ShardGene::kCount + (uint32_t{gene} >> section_shift_)].load(
         std::memory_order_acquire);
-    // One compare for both ends of the segment. What the compare-and-swap writes depends on the
-    // cursor alone, so it need not wait for the segment.
+    // One compare for both ends of the segment. The value that the compare-and-swap writes depends
+    // on the cursor alone, so it need not wait for the segment.
     uint64_t offset = sequence + kBias - (stored & ~uint64_t{63});
     if (offset >= uint64_t{64} << (stored & 63) || sequence > OrderId::kMaxNarrowSequence)
         [[unlikely]] {

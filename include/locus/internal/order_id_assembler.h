@@ -6,7 +6,7 @@
 
 namespace locus::internal {
 
-// Makes order IDs of parts that were checked already.
+// Makes order IDs from parts that were checked already.
 class OrderIdAssembler {
  public:
   // Needs sequence <= OrderId::kMaxNarrowSequence.

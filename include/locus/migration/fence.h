@@ -9,12 +9,12 @@
 #include "absl/status/status.h"
 #include "locus/routing/routing_table.h"
 
-// The fence: what makes exactly one shard accept a given order at any moment, whatever routing
-// tables its clients have.
+// The fence makes exactly one shard accept a given order at any moment, whatever routing tables its
+// clients have.
 //
-// In every shard stands a table locus_fence. A row says which cohorts [own_lo, own_hi) of the
-// vnodes lo..hi the shard accepts; vnodes without a row are not accepted. A table locus_vnode names
-// the row of each vnode by its lo, so that a write locks two rows by exact key. Every write takes a
+// Every shard has a table locus_fence. A row says which cohorts [own_lo, own_hi) of the vnodes
+// lo..hi the shard accepts; vnodes without a row are not accepted. A table locus_vnode names the
+// row of each vnode by its lo, so that a write locks two rows by exact key. Every write takes a
 // shared lock on its one row and keeps it to COMMIT; a change of the row takes the exclusive lock,
 // so it waits for the writers under way and shuts out later ones. Guard triggers on the tables of
 // orders take the lock and refuse what the row does not accept, for every client, also one that has

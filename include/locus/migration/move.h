@@ -15,7 +15,7 @@
 #include "locus/migration/moved_table.h"
 #include "locus/routing/routing_table.h"
 
-// What a move is: orders of some vnodes go from one shard, the source, to another, the target. A
+// A move takes the orders of some vnodes from one shard, the source, to another, the target. A
 // split of one shard into many, and a merge of many into one, are several moves side by side.
 
 namespace locus {
@@ -30,8 +30,8 @@ struct MoveShard {
 
 // One move. Its ranges step together: at any moment they have one share and one step.
 struct Move {
-  // 1 to 64 bytes of a-z, 0-9, '-', '_', '.' and '>'. Both shards keep what they know of the move
-  // under this name; it is never given to another move.
+  // 1 to 64 bytes of a-z, 0-9, '-', '_', '.' and '>'. Both shards store the move's state under this
+  // name; never reuse it.
   std::string name;
   MoveShard source;
   MoveShard target;
@@ -60,7 +60,7 @@ struct MovePace {
   absl::Status Check() const;
 };
 
-// What must hold before a step. A gate that fails for longer than `patience` holds the move.
+// The conditions of a step. A gate that fails for longer than `patience` holds the move.
 struct MoveGates {
   // Of both streams: the round trip of a marker. Larger: bands wait longer at a step.
   absl::Duration lag = absl::Milliseconds(500);
@@ -69,7 +69,7 @@ struct MoveGates {
   // Row versions that InnoDB keeps for old readers, on either shard.
   uint64_t history_list = 1'000'000;
   // A command of the user, run by /bin/sh before each step with LOCUS_MOVE, LOCUS_SHARE and
-  // LOCUS_NEXT_SHARE in its environment. Exit 0 lets the step go on. Empty: none.
+  // LOCUS_NEXT_SHARE in its environment. Exit 0 allows the step. Empty: none.
   std::string command;
   absl::Duration patience = absl::Seconds(60);
   // The command's failure takes the move back to share 0 instead of holding it.
@@ -88,8 +88,8 @@ struct MoveLeg {
 };
 
 // The moves that the table says are under way, by source and target; adjacent ranges of one pair
-// are joined. Vnodes of `without` are left out. Moves of one pair that stand at different shares
-// are refused: FAILED_PRECONDITION.
+// are joined. Vnodes of `without` are left out. Moves of one pair at different shares are refused:
+// FAILED_PRECONDITION.
 absl::StatusOr<std::vector<MoveLeg>> MoveLegsOf(const RoutingTable& table,
                                                 const std::vector<FencedRange>& without = {});
 

@@ -8,9 +8,8 @@
 #include "absl/status/status.h"
 #include "locus/migration/fence.h"
 
-// What a move needs of a table beyond the guard: that each state of a row has a version which only
-// rises, also where the row is deleted and inserted again. Triggers see to it, whatever clients
-// write:
+// Beyond the guard, a move needs from a table that each state of a row has a version which only
+// rises, even if the row is deleted and inserted again. Triggers ensure it, whatever clients write:
 //
 //   UPDATE   the version becomes at least one more than it was.
 //   DELETE   the row goes; its version + 1 stays in locus_tombstone, in the same transaction.

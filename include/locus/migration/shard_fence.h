@@ -31,36 +31,35 @@ class ShardFence {
   // FAILED_PRECONDITION, before anything changes: the table has moves under way; the server has no
   // binary log, or one that is not ROW and FULL; it is a Galera node; a guarded table is missing,
   // is not InnoDB, has no such column, a trigger that would make shards differ, or a key that
-  // cascades or sets null (no trigger fires for it); the fence has other rows. UNAVAILABLE:
-  // somebody uses a table for longer than a second, so that its triggers could not be made: repeat
-  // the call.
+  // cascades or sets null (no trigger fires for it); the fence has other rows. UNAVAILABLE: a table
+  // was in use for longer than a second, so its triggers could not be made: repeat the call.
   absl::Status Install(const RoutingTable& table, uint32_t shard) const;
   // OK: the triggers are those of the options, made by one account, and every row is bound to this
   // server. FAILED_PRECONDITION names everything that differs.
   absl::Status Verify() const;
   // As Verify, whatever servers the rows are bound to.
   absl::Status VerifyTriggers() const;
-  // What Verify would name, each by itself; empty: nothing.
+  // The differences that Verify would name, one by one; empty: there are none.
   absl::StatusOr<std::vector<std::string>> Differences() const;
   // Triggers of the service on guarded tables that would make shards differ: "NAME on TABLE why".
   absl::StatusOr<std::vector<std::string>> ForeignTriggers() const;
   // Makes guards again that are missing or wrong, by this account, also while orders move; the rows
-  // stay as they are. Each trigger waits until nobody uses its table, so that no write that it did
-  // not see commits once it is there. Errors: those of Install, without those of the table and
-  // rows.
+  // stay as they are. Each trigger waits until its table is not in use, so that no write that it
+  // did not see commits once the trigger exists. Errors: those of Install, without those of the
+  // table and rows.
   absl::Status InstallGuards() const;
-  // Drops the guards, three a table, and leaves the rows, which fenced SQL goes on reading. From
-  // then on only clients that read the fence before each write (FencedCall::fence_first) are
-  // refused with an old routing table; all others write unseen into vnodes that have gone. The
-  // caller knows that no move of the shard is under way, and that no such client has an old table;
-  // `locus move guards drop` looks at both. Install, InstallGuards and the next move make them
-  // again. Returns the names of those that were there, by name; `dry`: drops none. Safe to repeat:
-  // it goes on where it failed.
+  // Drops the guards, three a table, and leaves the rows, which fenced SQL still reads. From then
+  // on only clients that read the fence before each write (FencedCall::fence_first) are refused
+  // with an old routing table; all others write unseen into vnodes that have gone. The caller knows
+  // that no move of the shard is under way, and that no such client has an old table; `locus move
+  // guards drop` looks at both. Install, InstallGuards and the next move make them again. Returns
+  // the names of those that were there, by name; `dry`: drops none. Safe to repeat: it continues
+  // where it failed.
   //
-  // FAILED_PRECONDITION, before anything changes: a version trigger stands on a table, so a move
-  // has not been cleaned up; a table that the options do not name has guards. UNAVAILABLE: a move
-  // is being prepared; or a table was in use for longer than a second: some guards may be gone,
-  // repeat the call.
+  // FAILED_PRECONDITION, before anything changes: a table has a version trigger, so a move has not
+  // been cleaned up; a table that the options do not name has guards. UNAVAILABLE: a move is being
+  // prepared; or a table was in use for longer than a second: some guards may be gone, repeat the
+  // call.
   absl::StatusOr<std::vector<std::string>> DropGuards(bool dry) const;
   // Drops the triggers and then the table: writes are not fenced any more. FAILED_PRECONDITION: a
   // row does not own all cohorts of its vnodes, since a move has been made or is under way. Clients

@@ -81,7 +81,7 @@ class PrometheusText {
   void Add(const ZookeeperStats& stats, const Labels& labels = {});
   void Add(const LocusdStats& stats, const Labels& labels = {});
 
-  // Everything that was added. The samples of one name stand together, with HELP and TYPE.
+  // Everything that was added. The samples of one name are together, with HELP and TYPE.
   std::string ToString() const;
 
  private:

@@ -17,7 +17,7 @@ absl::StatusOr<RoutingTable> WithEpoch(const RoutingTable& table, uint64_t epoch
 
 // The differences between two tables, for people: a line per shard that was added, dropped or
 // changed (with its endpoint), per run of vnodes that got another owner, and per move that began,
-// went on, ended or was dropped, and finally how many vnodes got another owner. "no difference\n"
+// advanced, ended or was dropped, and finally how many vnodes got another owner. "no difference\n"
 // if at most the epochs differ.
 std::string TableDifference(const RoutingTable& before, const RoutingTable& after);
 
@@ -48,8 +48,9 @@ struct GuardedChanges {
   // The new epoch, if it is more than kMaxEpochJump above every epoch before it; otherwise 0. The
   // epochs in between are lost, since routers never go back to a lower one.
   uint64_t epoch = 0;
-  // What the place has is no routing table, and is replaced. Only a FileTablePublisher takes it; it
-  // keeps the spoiled file under another name. The newest table is then the newest that is kept.
+  // The place has a document that is not a routing table, and it is replaced. Only a
+  // FileTablePublisher takes it; it keeps the spoiled file under another name. The newest table is
+  // then the newest that is kept.
   bool spoiled = false;
 
   static constexpr uint64_t kMaxEpochJump = 1000;

@@ -16,16 +16,16 @@
 
 namespace locus {
 
-// Who publishes a table, and why. A place keeps it beside the table, whose format has no room for
-// it. Either text may be empty; both are for tables that a place got without a note.
+// The author of a publication and its reason. A place keeps it beside the table, whose format has
+// no room for it. Either text may be empty; both are for tables that a place got without a note.
 struct PublicationNote {
   std::string author;
   std::string reason;
 
   static constexpr size_t kMostBytes = 512;  // of each text
   // INVALID_ARGUMENT: a text is longer, is not UTF-8, has a URI with a password, or has a character
-  // that is a control character, is invisible or changes the direction. What joins the letters of a
-  // word or the parts of an emoji (U+200C, U+200D), or chooses its form (U+FE0E, U+FE0F), is taken.
+  // that is a control character, is invisible or changes the direction. Joiners (U+200C, U+200D)
+  // and variation selectors (U+FE0E, U+FE0F) are accepted, because words and emoji need them.
   absl::Status Check() const;
   friend bool operator==(const PublicationNote&, const PublicationNote&) = default;
 };
@@ -35,7 +35,7 @@ struct PublishedEpoch {
   uint64_t epoch = 0;
   // When it was published, by the clock of the place (of the publisher, where the place has none).
   absl::Time published_at;
-  // Safe to print on one line, whatever another program wrote there.
+  // Safe to print on one line, even if another program wrote it.
   PublicationNote note = {};
 };
 
@@ -45,7 +45,7 @@ struct PublishedEpoch {
 //
 // Errors of every method: UNAVAILABLE: the place does not answer. The table may have been published
 // nevertheless; publishing it again with the same arguments is harmless. FAILED_PRECONDITION: the
-// place refuses until somebody repairs the cause. DATA_LOSS: the stored state contradicts itself.
+// place refuses until the cause is repaired. DATA_LOSS: the stored state contradicts itself.
 // Messages name the place, never a password.
 // Thread safety: all methods may be called from any thread.
 class TablePublisher {

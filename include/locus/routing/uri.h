@@ -33,11 +33,11 @@
 //   http://host[:port]/path, https://...              of routing tables, to be followed only
 //
 // An IPv6 address stands in brackets. In user, database, master name and prefix, %XX is a byte.
-// locusd has segments, sequencers, rules and strict sequences where its nodes have api.store =
-// true. mysql, etcd and locusd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also
-// takes &tls_cert=FILE&tls_key=FILE, a client certificate. The password of locusd is its bearer
-// token. For settings that a URI cannot express, use the engine's own options (locus/engine/,
-// locus/routing/engine/).
+// locusd has segments, sequencers, sequence types and strict sequences where its nodes have
+// api.store = true. mysql, etcd and locusd take ?tls=on (the system's authorities) or ?tls_ca=FILE;
+// etcd also takes &tls_cert=FILE&tls_key=FILE, a client certificate. The password of locusd is its
+// bearer token. For settings that a URI cannot express, use the engine's own options
+// (locus/engine/, locus/routing/engine/).
 //
 // Errors of every function: INVALID_ARGUMENT: the URI is not one of these, contains a password
 // (which messages do not repeat), or its engine does not provide this. FAILED_PRECONDITION: the
@@ -87,7 +87,7 @@ struct SequencerUriOptions {
   // what to do. With a ceiling, the mark is in that store.
   bool marked = false;
 };
-// Counters without rules; with SequencerOptions::of_types those of sequence types. Either refuses
+// Counters without a sequence type; with SequencerOptions::of_types, those of types. Either refuses
 // the names of the other (locus/sequencer.h); the types of the store are opened when they are first
 // needed.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri,
@@ -100,13 +100,13 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri,
 absl::StatusOr<absl::Time> MarkFirstStart(std::string_view uri, const SequencerUriOptions& options,
                                           absl::Time now);
 
-// Rules of sequences, in the store that OpenSequencer opens by the same URI. `create`: also the
-// table of mysql where the locus tables are there.
+// Sequence types, in the store that OpenSequencer opens by the same URI. `create`: also the table
+// of mysql where the locus tables are there.
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
     std::string_view uri, const StoreUriOptions& options = {});
 
-// Counters by the names of their types: rules and counters of one store. `options.sequencer` is not
-// used, since the rules say it. `create`: as for OpenSequenceTypeStore. `password` and
+// Counters by the names of their types: types and counters of one store. `options.sequencer` is not
+// used, since the types replace it. `create`: as for OpenSequenceTypeStore. `password` and
 // `ceiling_password` are called again for each way of counting, from any thread.
 absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTypedSequences(
     std::string_view uri, const SequencerUriOptions& options = {}, bool create = false);

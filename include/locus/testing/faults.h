@@ -37,7 +37,8 @@ class Faults {
  protected:
   ~Faults() = default;
 
-  // A fake calls these before and after it carries a call out; a status is to be returned instead.
+  // A fake calls these before and after it carries a call out. It returns their status, if any,
+  // instead of its own.
   std::optional<absl::Status> Before() {
     std::unique_lock lock(mutex_);
     ++calls_;

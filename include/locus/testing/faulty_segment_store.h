@@ -17,7 +17,7 @@ class FaultySegmentStore : public SegmentStore, public Faults {
  public:
   explicit FaultySegmentStore(Clock& clock = Clock::System()) : store_(clock) {}
 
-  // Puts the store back to what it was at the last call of Remember.
+  // Puts the store back to its state at the last call of Remember.
   void Remember() { backup_ = store_.TakeBackup(); }
   void PutBack(MemorySegmentStore::Rewind rewind) { store_.PutBack(*backup_, rewind); }
   MemorySegmentStore& memory() { return store_; }

@@ -33,11 +33,11 @@ struct FencedCall {
 // A snapshot. Counters only rise.
 struct FencedStats {
   uint64_t calls = 0;
-  uint64_t attempts = 0;         // transactions begun; calls that met no obstacle have one each
+  uint64_t attempts = 0;         // transactions begun; a call without obstacles has one
   uint64_t refusals = 0;         // attempts that a fence refused
   uint64_t conflicts = 0;        // attempts that lost against another transaction
-  uint64_t band_waits = 0;       // callers that waited until somebody else's probe had an answer
-  uint64_t probes = 0;           // questions to the two shards between which orders were
+  uint64_t band_waits = 0;       // callers that waited for the answer to another caller's probe
+  uint64_t probes = 0;           // probes of the two shards of orders under way
   uint64_t rereads = 0;          // NOT_FOUND that was checked behind the fence
   uint64_t unknown_commits = 0;  // commits whose answer was lost
 };
@@ -53,7 +53,7 @@ struct FencedStats {
 // A transaction that loses against another (a deadlock, a lock wait that took too long, a changed
 // row) or whose connection broke before COMMIT was sent is repeated, with pauses that grow and are
 // partly random. So the work may run several times, on one connection after another: it must set
-// its results anew each time. It does not begin or end transactions, and runs no DDL, no XA and no
+// its results again each time. It does not begin or end transactions, and runs no DDL, no XA and no
 // savepoint before its first write: these release the lock on the fence row.
 //
 // Thread safety: all methods may be called from any thread. Make one for a process: callers share
@@ -71,9 +71,9 @@ class FencedTransactions {
   FencedTransactions(const FencedTransactions&) = delete;
   FencedTransactions& operator=(const FencedTransactions&) = delete;
 
-  // What the work returned, once it ran on the shard that accepts `id`. NOT_FOUND is only returned
-  // after the work ran again behind a lock on the fence row, since a shard that no longer has an
-  // order, or does not have it yet, finds nothing either.
+  // Returns the work's result, once it ran on the shard that accepts `id`. NOT_FOUND is only
+  // returned after the work ran again behind a lock on the fence row, since a shard that no longer
+  // has an order, or does not have it yet, finds nothing either.
   //
   // ABORTED: no shard accepted the order, or other transactions were in the way, until `deadline`;
   // restart the larger operation. UNKNOWN: the answer to COMMIT, or to a kStatement, was lost. The

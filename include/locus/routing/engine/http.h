@@ -17,7 +17,7 @@ namespace locus {
 // How to fetch a routing table by HTTP.
 struct HttpTableOptions {
   // "https://host:port/path?query" or "http://…", in ASCII, at most 8,192 bytes; without a user, a
-  // password or a fragment. An IPv6 address stands in brackets. Messages leave the query out.
+  // password or a fragment. An IPv6 address is written in brackets. Messages leave the query out.
   std::string url;
 
   // Sent as "Authorization: Bearer …"; give at most one of them. The token is kept in memory that

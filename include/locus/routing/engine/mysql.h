@@ -47,7 +47,7 @@ struct MysqlTableOptions {
 //
 // Errors beyond those of TableSource: FAILED_PRECONDITION: also if routing_table was not created by
 // locus, or the database does not exist. NOT_FOUND: routing_table is empty or missing on every host
-// that does not refuse. Hosts that fail are skipped silently while another host has a table. If
+// that allows the read. Hosts that fail are skipped silently while another host has a table. If
 // servers hang, Next may exceed its deadline by (hosts.size() + 1) * (connect_timeout + timeout) of
 // MysqlOptions; LookNow does not cut that short.
 // Fork: in a forked child Next returns FAILED_PRECONDITION, and destruction touches no socket.

@@ -24,7 +24,7 @@ class ShardPool;
 class ShardSession;
 }  // namespace internal
 
-// How to connect to shards, but for the password. Limits are per shard.
+// How to connect to shards, without the password. Limits are per shard.
 struct ShardPoolsSettings {
   // The same account on every shard: endpoints carry no credentials.
   std::string user;
@@ -73,7 +73,7 @@ struct ShardPoolsSettings {
 
 struct ShardPoolsOptions : ShardPoolsSettings {
   // Kept in memory that core dumps omit, and wiped afterwards. The client library's copy is wiped
-  // as soon as a connection stands. Wiping the caller's own copy is up to the caller.
+  // as soon as a connection is made. Wiping the caller's own copy is up to the caller.
   std::string password;
 };
 
@@ -87,7 +87,7 @@ struct ShardPoolStats {
   // Now:
   size_t open = 0;     // connections, idle ones included; also those to an earlier endpoint that
                        // are still in use
-  size_t idle = 0;     // connections that nobody uses
+  size_t idle = 0;     // connections that no caller uses
   size_t waiting = 0;  // callers that wait for a connection
   // How many connections the pool allows itself: max_connections, or, in the pause after a failed
   // attempt to connect (such as "Too many connections"), those that are open.
@@ -127,11 +127,11 @@ class ShardConnection {
   // The Connector/C handle (MYSQL*, from <mysql.h>). Set: autocommit, utf8mb4, sql_mode strict
   // (STRICT_ALL_TABLES, NO_ENGINE_SUBSTITUTION), max_statement_time and innodb_lock_wait_timeout
   // of ShardPoolsSettings::timeout, and idle_transaction_timeout: the server ends the session, and
-  // rolls back, where nothing is said inside a transaction for a minute, or for the timeout and a
-  // second if that is longer. Isolation level, time zone and everything else are the server's. One
-  // statement a call: no CLIENT_MULTI_STATEMENTS. A write to a TLS connection that the server
-  // closed may raise SIGPIPE: ignore it in your program, as with Connector/C alone. The handle
-  // belongs to this object: do not close it.
+  // rolls back, when a transaction is idle for a minute, or for the timeout and a second if that is
+  // longer. Isolation level, time zone and everything else are the server's. One statement a call:
+  // no CLIENT_MULTI_STATEMENTS. A write to a TLS connection that the server closed may raise
+  // SIGPIPE: ignore it in your program, as with Connector/C alone. The handle belongs to this
+  // object: do not close it.
   st_mysql* handle() const;
   // "host:port/database", for messages.
   const std::string& place() const;
@@ -155,24 +155,23 @@ class ShardConnection {
 //
 //   mysql://host[:3306]/database[?tls=on|?tls_ca=FILE]
 //
-// where an IPv6 address stands in brackets, and %XX is a byte in database and FILE.
+// where an IPv6 address is written in brackets, and %XX is a byte in database and FILE.
 //
 // A thread of each shard makes connections when callers need them, so no caller waits for a server
 // beyond its deadline. Callers wait in line; a connection that is given back goes straight to the
 // first of them. A connection that the server closed is noticed before it is handed out.
 //
-// When an attempt to connect fails (too many connections, refused), callers go on with the
-// connections that are open. A shard that does not answer at all hurts only its own callers, and
-// only until that is noticed: then they are refused at once, except one now and then that tries
-// again.
+// When an attempt to connect fails (too many connections, refused), callers share the connections
+// that are open. A shard that does not answer at all hurts only its own callers, and only until
+// that is noticed: then they are refused at once, except one now and then that tries again.
 //
 // Pools are kept by shard id. A shard with another endpoint re-targets its pool: new connections go
 // there; connections to the old endpoint are closed when idle, or when given back. The epoch says
 // which endpoint is newer: a shard of an older table with another endpoint gets ABORTED, so that
 // shards from before and after a change do not re-target the pool in turn. Without epochs the
-// endpoint passed last counts, except that the endpoint before gets ABORTED until nobody has asked
-// for the newer one for a second. A connection always leads to the endpoint of the shard that was
-// passed. What belongs to a shard that no table holds any more is closed after max_lifetime.
+// endpoint passed last counts, except that the endpoint before gets ABORTED until no caller has
+// asked for the newer one for a second. A connection always leads to the endpoint of the shard that
+// was passed. Connections to a shard that no table holds any more are closed after max_lifetime.
 //
 // Thread safety: all methods may be called from any thread.
 // Fork: in a forked child every call returns FAILED_PRECONDITION or nothing, and destruction
@@ -193,12 +192,11 @@ class ShardPools {
   //
   // DEADLINE_EXCEEDED: all connections were in use, or the server took too long; the message says
   // which. UNAVAILABLE: the server cannot be reached, or could not a moment ago and the pool
-  // refuses callers until its next attempt. FAILED_PRECONDITION: the server refuses until somebody
-  // repairs the cause (access denied, unknown database, a certificate that does not verify, a
-  // read-only server), or this is a forked child. ABORTED: the shard got another endpoint while the
-  // caller waited: route again. INVALID_ARGUMENT: the endpoint does not have the form above.
-  // Messages name the shard, and its server unless the endpoint cannot be parsed; never the
-  // password.
+  // refuses callers until its next attempt. FAILED_PRECONDITION: the server refuses until the cause
+  // is repaired (access denied, unknown database, a certificate that does not verify, a read-only
+  // server), or this is a forked child. ABORTED: the shard got another endpoint while the caller
+  // waited: route again. INVALID_ARGUMENT: the endpoint does not have the form above. Messages name
+  // the shard, and its server unless the endpoint cannot be parsed; never the password.
   absl::StatusOr<ShardConnection> Take(const RoutedShard& shard, TimePoint deadline);
   // The same for a shard of the table of `epoch` or of a later one: pass what Router::epoch()
   // returned before the shard was routed to. ABORTED also: a table of a higher epoch gives the
