@@ -61,13 +61,13 @@ TEST_F(ReplaceFileTest, BehindASymbolicLink_TheFileKeepsItsPermissions) {
   EXPECT_EQ(Read(path_), "two");
 }
 
-TEST_F(ReplaceFileTest, SecretFile_LosesWhatOthersMayDo) {
+TEST_F(ReplaceFileTest, SecretFile_LosesPermissionsOfOthers) {
   ASSERT_TRUE(ReplaceFile(path_, "one", 0644).ok());
   ASSERT_TRUE(ReplaceFile(path_, "two", 0600, 0600).ok());
   EXPECT_EQ(Permissions(path_), 0600u);
 }
 
-// Root may give files away, anybody else cannot: both are run where the tests run.
+// Root may give files away, other users may not: the test checks the case of its own user.
 TEST_F(ReplaceFileTest, OwnerAndGroup_AreKeptWhereTheProcessMay) {
   ASSERT_TRUE(ReplaceFile(path_, "one", 0644).ok());
   bool given = chown(path_.c_str(), 12345, 54321) == 0;

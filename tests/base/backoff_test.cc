@@ -63,7 +63,7 @@ TEST(BackoffTest, RandomWord_DecidesTheWaitWithinTheJitter) {
   }
 }
 
-TEST(BackoffDeathTest, PolicyThatCannotBe_Dies) {
+TEST(BackoffDeathTest, ImpossiblePolicy_Dies) {
   EXPECT_DEATH(Backoff({absl::ZeroDuration(), absl::Seconds(1), 0}), "first");
   EXPECT_DEATH(Backoff({absl::Seconds(2), absl::Seconds(1), 0}), "longest");
   EXPECT_DEATH(Backoff({absl::Seconds(1), absl::Seconds(1), 1.5}), "jitter");

@@ -47,7 +47,7 @@ TEST(ForkGuardTest, MadeInAChild_IsForkedInTheGrandchildOnly) {
             0);
 }
 
-// Siblings count on from the same number; neither may take the other for itself or the parent.
+// Siblings count on from the same number; neither may mistake the other for itself or the parent.
 TEST(ForkGuardTest, MadeByTheParentAfterAFork_IsForkedInTheNextChild) {
   EXPECT_EQ(ChildProcess([] { return ForkGuard().forked() ? 1 : 0; }).Wait(), 0);
   ForkGuard later;

@@ -14,7 +14,7 @@ using internal::LoadDriver;
 
 namespace {
 
-// A job that blocks while it is told to, as one that talks to a store.
+// A job that blocks while the test wants it to, like one that calls a store.
 class BlockingJob {
  public:
   LoadDriver::Job Job() {

@@ -32,7 +32,7 @@ TEST(TextTest, PrintableOfOrdinaryText_IsTheText) {
   EXPECT_EQ(Printable(""), "");
 }
 
-TEST(TextTest, PrintableOfWhatDrivesATerminal_IsEscaped) {
+TEST(TextTest, PrintableOfTerminalControls_IsEscaped) {
   EXPECT_EQ(Printable("\x1B[2J\x07\r\n\t\x7F"), R"(\x1b[2J\x07\x0d\x0a\x09\x7f)");
   EXPECT_EQ(Printable(std::string_view("a\0b", 3)), R"(a\x00b)");
   EXPECT_EQ(Printable("\xC2\x9B"

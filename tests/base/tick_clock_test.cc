@@ -35,7 +35,7 @@ class TickClockTest : public ::testing::Test {
   uint64_t ticks_ = kStart;
 };
 
-TEST_F(TickClockTest, SaysNothing_BeforeTwoIntervalsAgree) {
+TEST_F(TickClockTest, GivesNoTick_BeforeTwoIntervalsAgree) {
   EXPECT_EQ(clock_.TickOf(now_ns_ + kSecond, Now()), 0u);
   clock_.Observe(Pass(kSecond));
   clock_.Observe(Pass(kSecond));
@@ -64,12 +64,12 @@ TEST_F(TickClockTest, CounterWhoseRateChanges_IsNotUsed) {
 }
 
 TEST_F(TickClockTest, SlewOfTheClock_IsCovered) {
-  // As if the clock had been slewed by 500 ppm one way, and is now by as much the other way.
+  // The clock was slewed by 500 ppm one way, and is now slewed by as much the other way.
   for (int i = 0; i < 3; ++i) clock_.Observe(Pass(kSecond, 2.5 * 1.0005));
   EXPECT_GE(Early(now_ns_ + 9 * kSecond), 9 * kSecond / 1000);
 }
 
-TEST_F(TickClockTest, CounterThatStoodStill_OrBeganAnew_IsMeasuredAgain) {
+TEST_F(TickClockTest, CounterThatStopped_OrRestarted_IsMeasuredAgain) {
   Measured();
   clock_.Observe(Pass(100 * kSecond, 0.001));  // suspended
   EXPECT_EQ(clock_.TickOf(now_ns_ + kSecond, Now()), 0u);

@@ -50,7 +50,7 @@ TEST(Utf8Test, PrefixesAndSuffixes_AreOfCharacters) {
   }
 }
 
-TEST(Utf8Test, Ranges_TellTheirFirstInvisible) {
+TEST(Utf8Test, Ranges_FindTheirFirstInvisible) {
   EXPECT_EQ(FirstInvisible(' ', '~'), std::nullopt);
   EXPECT_EQ(FirstInvisible(' ', 0x7F), 0x7Fu);
   EXPECT_EQ(FirstInvisible(0x200C, 0x2100), 0x200Cu);

@@ -35,7 +35,7 @@ bool RemoveAbandoned(const std::string& name) {
   struct stat file;
   if (fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode)) return false;
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return false;
-  // Its writer may have come before, and be done.
+  // Its writer may have been faster and have finished.
   return !BearsName(fd.get(), name) || unlink(name.c_str()) == 0;
 }
 
@@ -46,7 +46,8 @@ class TemporaryFile {
   ~TemporaryFile() {
     if (fd_.get() < 0) return;
     if (!renamed_) unlink(name_.c_str());
-    // Not left to close(2): a child that another thread forked meanwhile has the descriptor too.
+    // Unlocks explicitly instead of by close(2): a child that another thread forked meanwhile also
+    // has the descriptor, and would keep the lock.
     flock(fd_.get(), LOCK_UN);
   }
   TemporaryFile(const TemporaryFile&) = delete;
@@ -81,7 +82,7 @@ class TemporaryFile {
         if (!RemoveAbandoned(name)) ++number;
         continue;
       }
-      // Somebody took it for abandoned, before it was locked, and removes it.
+      // Another writer saw the file before it was locked, took it for abandoned and removes it.
       if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) continue;
       if (!BearsName(fd.get(), name)) continue;
       while (++number < kSwept) RemoveAbandoned(TemporaryName(path, number));
@@ -93,7 +94,7 @@ class TemporaryFile {
 
   std::string name_;
   int error_ = 0;
-  FileDescriptor fd_;  // after what Open fills in
+  FileDescriptor fd_;  // declared after the members that Open fills in
   bool renamed_ = false;
 };
 
@@ -170,7 +171,7 @@ absl::Status KeepPermissions(int fd, uid_t user, gid_t group, mode_t permissions
     mode_t of_others = permissions & 07;
     permissions &= ~mode_t{070} | of_others << 3;
   }
-  // Afterwards: chown(2) may clear bits of the permissions.
+  // After the owner is set: chown(2) may clear bits of the permissions.
   if (fchmod(fd, permissions) != 0) return FailedFileCall(errno, "set the permissions of", path);
   return absl::OkStatus();
 }
@@ -186,6 +187,7 @@ absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t 
     LOCUS_RETURN_IF_ERROR(KeepPermissions(temporary.fd(), before.st_uid, before.st_gid,
                                           before.st_mode & 07777 & most, target));
   }
+  // The rename is durable only once the directory is synced.
   LOCUS_RETURN_IF_ERROR(temporary.RenameTo(target));
   return SyncDirectory(DirectoryOf(target));
 }
@@ -194,6 +196,7 @@ absl::Status CreateFile(const std::string& path, std::string_view text, mode_t m
   {
     TemporaryFile temporary(path, mode);
     LOCUS_RETURN_IF_ERROR(temporary.Fill(text));
+    // link(2), not rename(2): it fails if the name exists.
     LOCUS_RETURN_IF_ERROR(temporary.LinkAs(path));
   }
   return SyncDirectory(DirectoryOf(path));

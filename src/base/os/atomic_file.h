@@ -15,7 +15,7 @@
 
 namespace locus::internal {
 
-// Closes what it holds; -1: nothing.
+// Closes its descriptor; -1: it has none.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -39,12 +39,12 @@ class FileDescriptor {
 // may pass (no space, an input error, out of descriptors); otherwise FAILED_PRECONDITION.
 absl::Status FailedFileCall(int error, std::string_view what, const std::string& path);
 
-// "." where the path has none.
+// "." if the path has none.
 std::string DirectoryOf(const std::string& path);
-// Where a write to `path` would go, behind symbolic links; also where nothing is there yet.
+// Where a write to `path` would go, behind symbolic links, even if there is no file yet.
 std::string FollowLinks(std::string path);
 
-// Whether the open file is the one at the path.
+// Whether the open file is the file at the path.
 bool BearsName(int fd, const std::string& path);
 
 absl::Status WriteAll(int fd, std::string_view text, const std::string& path);
@@ -58,10 +58,10 @@ absl::Status KeepPermissions(int fd, uid_t user, gid_t group, mode_t permissions
                              const std::string& path);
 
 // Puts a file of this text at `path`: whole or not at all, durable on return. A new file has
-// permissions `mode` less the umask. A file that is replaced keeps its permissions, but none that
-// `most` lacks, and its owner as KeepPermissions says. Follows a symbolic link at `path`: the file
+// permissions `mode` less the umask. A file that is replaced keeps those of its permissions that
+// `most` has, and its owner as KeepPermissions says. Follows a symbolic link at `path`: the file
 // that it leads to is replaced or created. The text is first written to PATH.locus-N.tmp, which is
-// locked (flock) meanwhile; the next writer removes those that killed writers left.
+// locked (flock) meanwhile; the next writer removes files that killed writers left.
 absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t mode,
                          mode_t most = 07777);
 // The same for a new file only: ALREADY_EXISTS where there is anything, even a dangling link.

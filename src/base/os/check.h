@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 // "We failed", as opposed to "the world failed" (which is a Status): prints the condition and
-// aborts, in release builds too. The condition's text is all that is printed, never a value.
+// aborts, also in release builds. The condition's text is all that is printed, never a value.
 #define LOCUS_CHECK(condition)                                                                   \
   do {                                                                                           \
     if (!(condition)) [[unlikely]] {                                                             \
@@ -16,7 +16,7 @@
   } while (false)
 
 // Aborts like LOCUS_CHECK(false). For the end of a function that returns a value in every case
-// above: an unoptimized g++ takes a check there for a way out without a value.
+// above: an unoptimized g++ would warn there that control may reach the end after a check.
 #define LOCUS_UNREACHABLE()                                                                \
   do {                                                                                     \
     std::fprintf(stderr, "locus: unreachable code reached (%s:%d)\n", __FILE__, __LINE__); \

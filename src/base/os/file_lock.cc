@@ -47,7 +47,8 @@ absl::StatusOr<FileLock> FileLock::TakeOrCreate(const std::string& path,
 }
 
 FileLock::~FileLock() {
-  // Not left to close(2): a child that another thread forked meanwhile has the descriptor too.
+  // Unlocks explicitly instead of by close(2): a child that another thread forked meanwhile also
+  // has the descriptor, and would keep the lock.
   if (fd_.get() >= 0) flock(fd_.get(), LOCK_UN);
 }
 

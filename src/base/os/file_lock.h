@@ -17,16 +17,16 @@ namespace locus::internal {
 // the time when the lock is held.
 class FileLock {
  public:
-  // Waits for the lock, however long. NOT_FOUND; FAILED_PRECONDITION. Messages name the path.
+  // Waits for the lock without a limit. NOT_FOUND; FAILED_PRECONDITION. Messages name the path.
   static absl::StatusOr<FileLock> Take(const std::string& path);
-  // The same, of a file that is made where it is missing, and to the deadline only (UNAVAILABLE).
+  // The same, but creates a missing file, and waits to the deadline only (UNAVAILABLE).
   static absl::StatusOr<FileLock> TakeOrCreate(const std::string& path,
                                                std::chrono::steady_clock::time_point deadline);
   FileLock(FileLock&&) noexcept = default;
   ~FileLock();
 
-  // UNAVAILABLE: somebody deleted or replaced the file since, and another may have the lock of what
-  // is there now.
+  // UNAVAILABLE: the file was deleted or replaced since, and another holder may have the lock of
+  // the new file.
   absl::Status CheckHeld() const;
 
  private:

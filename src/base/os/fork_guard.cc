@@ -11,7 +11,7 @@ namespace locus::internal {
 
 namespace {
 
-// Numbers given to this process and its ancestors; not wiped, so a child counts on.
+// Numbers given to this process and its ancestors; not wiped, so a child continues the count.
 std::atomic<uint64_t> last_number{0};
 
 // The number of this process; a child finds 0. No std::call_once and no guarded static: a fork in

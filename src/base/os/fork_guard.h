@@ -12,10 +12,10 @@ namespace locus::internal {
 
 // Remembers the process that made it, so that an object notices when a forked child uses its copy.
 // A child must not touch its parent's threads, sockets and locks: a lock may be held by a thread
-// that the child does not have. So ask before taking any lock.
+// that the child does not have. So check before taking any lock.
 //
-// Notices fork() and a bare clone(), in children of children too (MADV_WIPEONFORK, Linux 4.14).
-// A process ID would not do: IDs come back, and differ between namespaces.
+// Notices fork() and a bare clone(), also in children of children (MADV_WIPEONFORK, Linux 4.14). A
+// process ID would not do: IDs come back, and differ between namespaces.
 //
 // A value of 8 bytes; a copy belongs to the same process. Thread safety: all methods may be called
 // from any thread. Cost: forked() is two loads.

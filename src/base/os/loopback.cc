@@ -11,7 +11,7 @@
 namespace locus::internal {
 
 bool IsLoopback(std::string_view host) {
-  // A name may begin with "127." and lead anywhere: addresses only.
+  // Addresses only: a name may begin with "127." and resolve to any host.
   in_addr address;
   if (inet_pton(AF_INET, std::string(host).c_str(), &address) == 1) {
     return ntohl(address.s_addr) >> 24 == 127;

@@ -36,11 +36,12 @@ absl::Status CheckPrivate(const struct stat& file, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<PrivateText> ReadPrivateFile(const std::string& path, size_t max_bytes) {
-  // O_NONBLOCK: opening a FIFO that nobody writes to must not wait.
+  // O_NONBLOCK: opening a FIFO without a writer must not wait.
   FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) return FailedFileCall(errno, "open", path);
   struct stat file;
   if (fstat(fd.get(), &file) != 0) return FailedFileCall(errno, "inspect", path);
+  // The open file, not the path: another file may get that name meanwhile.
   LOCUS_RETURN_IF_ERROR(CheckPrivate(file, path));
   LOCUS_ASSIGN_OR_RETURN(SecretBytes memory, SecretBytes::Allocate(max_bytes + 1));
   size_t size = 0;

@@ -20,13 +20,13 @@ struct PrivateText {
   size_t size;
 };
 
-// The whole file. NOT_FOUND; FAILED_PRECONDITION: what was opened gives any permission to group or
-// others, or its owner is neither root nor the caller, or it is no regular file, or may not be
-// read; INVALID_ARGUMENT: it is longer than `max_bytes`. Never blocks on a FIFO.
+// The whole file. NOT_FOUND; FAILED_PRECONDITION: the file gives any permission to group or others,
+// its owner is neither root nor the caller, it is not a regular file, or the caller may not read
+// it; INVALID_ARGUMENT: it is longer than `max_bytes`. Never blocks on a FIFO.
 absl::StatusOr<PrivateText> ReadPrivateFile(const std::string& path, size_t max_bytes);
 
 // Puts a file of this text at `path`, permissions 0600: whole or not at all, durable on return.
-// Follows a symbolic link at `path`. ALREADY_EXISTS: `must_not_exist` and there is something.
+// Follows a symbolic link at `path`. ALREADY_EXISTS: `must_not_exist` is set and `path` exists.
 absl::Status WritePrivateFile(const std::string& path, std::string_view text, bool must_not_exist);
 
 }  // namespace locus::internal

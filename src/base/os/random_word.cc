@@ -17,8 +17,7 @@ bool FillFromOpenSsl(uint64_t* words, size_t count) {
                     static_cast<int>(count * sizeof(uint64_t))) == 1;
 }
 
-// A page of words. A word that is 0 was used, or wiped by a fork: what is left_ does not matter
-// then.
+// A page of words. A word that is 0 was used, or wiped by a fork; `left_` does not matter then.
 class RandomBuffer {
  public:
   RandomBuffer() { ExcludeFromCoreDumps(&words_[0], kWords * sizeof words_[0]); }
@@ -29,6 +28,7 @@ class RandomBuffer {
       std::atomic<uint64_t>& word = words_[--left_];
       uint64_t value = word.load(std::memory_order_relaxed);
       if (value != 0) [[likely]] {
+        // Erased at once, so that no later reader of this memory finds a word that was used.
         word.store(0, std::memory_order_relaxed);
         return value;
       }

@@ -15,7 +15,7 @@
 namespace locus::internal {
 
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path, size_t max_bytes) {
-  // O_NONBLOCK: opening a FIFO that nobody writes to must not wait.
+  // O_NONBLOCK: opening a FIFO without a writer must not wait.
   const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat file;
   if (fd.get() < 0 || fstat(fd.get(), &file) != 0) {

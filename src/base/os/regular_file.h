@@ -9,8 +9,8 @@
 
 namespace locus::internal {
 
-// The whole file, at most `max_bytes`. FAILED_PRECONDITION: it cannot be read, is longer, or is no
-// regular file; the message says why, without the path. Never waits, on a FIFO either.
+// The whole file, at most `max_bytes`. FAILED_PRECONDITION: it cannot be read, is longer, or is not
+// a regular file; the message says why, without the path. Never waits, not even on a FIFO.
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path, size_t max_bytes);
 
 }  // namespace locus::internal

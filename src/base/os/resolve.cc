@@ -60,6 +60,7 @@ absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host,
   auto lookup = std::make_shared<Lookup>();
   try {
     const SignalsBlocked blocked;
+    // Detached, because getaddrinfo cannot be interrupted at the deadline.
     std::thread([host, lookup] { Run(host, *lookup); }).detach();
   } catch (const std::system_error&) {
     return absl::UnavailableError("no thread could be started to resolve a host name");

@@ -12,7 +12,7 @@ namespace locus::internal {
 
 // The numeric addresses of a host, at least one. A numeric address gives itself. UNAVAILABLE: there
 // is no such name, or no answer by the deadline. The system's resolver cannot be interrupted, so it
-// then goes on in its own thread until it gives up.
+// then continues in its own thread until it gives up.
 absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host,
                                                  std::chrono::steady_clock::time_point deadline);
 

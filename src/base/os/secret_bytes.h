@@ -37,8 +37,8 @@ class SecretBytes {
 };
 
 // Leaves every page that [address, address + size) touches out of core dumps from now on. For
-// secrets that a library keeps on the ordinary heap: their neighbours on the page are left out
-// too, and the pages stay so. Pages that are not mapped are passed over.
+// secrets that a library keeps on the ordinary heap: their neighbours on the page are also left
+// out, and the pages stay so. Pages that are not mapped are skipped.
 void ExcludeFromCoreDumps(const void* address, size_t size);
 
 // Copies without the vector registers that memcpy uses: their content outlives the copy, and a

@@ -9,7 +9,7 @@ namespace locus::internal {
 
 // While one lives, threads that are started by this thread get no signals of the process, for good:
 // the program that links locus decides which of its threads run its handlers, or wait for signals.
-// Signals by which a thread is told of its own fault, or is profiled, stay as they are.
+// Signals for a thread's own fault, or for profiling, stay unblocked.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

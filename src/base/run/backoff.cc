@@ -16,7 +16,7 @@ Backoff::Backoff(Policy policy) : policy_(policy) {
 }
 
 absl::Duration Backoff::Next(uint64_t random_word) {
-  // 2^40 of even a nanosecond is 18 minutes; of the waits in use it is past any limit.
+  // 2^40 nanoseconds are 18 minutes, so with the waits in use 2^40 is past any limit.
   constexpr int kMostDoublings = 40;
   absl::Duration wait = std::min(
       policy_.first * (int64_t{1} << std::min(failures_, kMostDoublings)), policy_.longest);

@@ -27,7 +27,7 @@ class OnOwnThread : public LoadDriver {
   }
 
   void Wake() override {
-    // Pairs with the exchange in Run: a wake that finds the flag set is seen by the run to come.
+    // Pairs with the exchange in Run: a wake that finds the flag set is seen by the next run.
     if (woken_.exchange(true)) return;
     MutexLock lock(mutex_);
     if (!started_ && !Start()) {
@@ -65,6 +65,7 @@ class OnOwnThread : public LoadDriver {
         }
         if (stopping_) return;
       }
+      // Before the job: a wake during the run then leads to another run.
       woken_.exchange(false);
       absl::Duration delay = job_();
       due = delay > absl::Hours(24)
@@ -82,8 +83,8 @@ class OnOwnThread : public LoadDriver {
   std::thread thread_;  // set once, under mutex_; joined when no Wake can follow
 };
 
-// Tasks may outlive the driver: they hold the gate, which the driver shuts. None of them waits for
-// a run that is under way: jobs may block for long, and the executor's other threads have to do.
+// Tasks may outlive the driver: they hold the gate, which the driver shuts. No task waits for a run
+// that is under way: jobs may block for long, and the executor's other threads have other work.
 class OnUsersExecutor : public LoadDriver {
  public:
   OnUsersExecutor(Executor& executor, Job job)
@@ -120,7 +121,7 @@ class OnUsersExecutor : public LoadDriver {
     executor_.Post([gate = gate_, due] { Run(*gate, due); }, delay);
   }
 
-  // `due` is that of the timer which fired; kNoTimer: a wake.
+  // `due` is the time of the timer that fired; kNoTimer: a wake.
   static void Run(Gate& gate, Due due) {
     OnUsersExecutor* driver;
     {
@@ -142,13 +143,13 @@ class OnUsersExecutor : public LoadDriver {
 
   void PostNext(Gate& gate, absl::Duration delay) ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate.mutex) {
     if (std::exchange(gate.again, false)) {
-      woken_ = true;  // as it is already where that was a wake
+      woken_ = true;  // already so after a wake
       Post(absl::ZeroDuration(), kNoTimer);
     }
     if (delay > absl::Hours(24)) return;
     if (delay <= absl::ZeroDuration()) return Wake();
     Due next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(delay);
-    // One comes in time already.
+    // An earlier timer is pending already.
     if (gate.timer_due <= next + std::chrono::milliseconds(1)) return;
     gate.timer_due = next;
     Post(delay, next);

@@ -15,20 +15,20 @@ namespace locus::internal {
 // Thread safety: all methods may be called from any thread.
 class LoadDriver {
  public:
-  // Returns after how long it wants to run again; InfiniteDuration: when woken.
+  // Returns the time until it wants to run again; InfiniteDuration: only when woken.
   using Job = std::function<absl::Duration()>;
 
   // Waits for a run that is under way; none starts afterwards.
   virtual ~LoadDriver() = default;
-  // Has the job run soon, after this call began. Allocates nothing after the first call with a
-  // thread of its own.
+  // Makes the job run soon: a run begins after this call began. Allocates nothing after the first
+  // call with a thread of its own.
   virtual void Wake() = 0;
   // False: no Wake has got a thread yet, because the system may have had none to give. Callers must
   // then wake it again.
   virtual bool started() const = 0;
 
-  // On one thread of its own, started by the first Wake; with an executor on that, which outlives
-  // the driver.
+  // On a thread of its own, started by the first Wake; or on the executor, which outlives the
+  // driver.
   static std::unique_ptr<LoadDriver> OnThread(Job job);
   static std::unique_ptr<LoadDriver> OnExecutor(Executor& executor, Job job);
 };

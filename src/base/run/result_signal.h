@@ -25,8 +25,8 @@ class ResultSignal {
     count_.fetch_add(1, std::memory_order_release);
     came_.NotifyAll();
   }
-  // For what happens often and concerns only callers that wait. A waiter is counted before its
-  // attempt, so either this call sees it or its attempt finds what there is.
+  // Cheap if no caller waits, so it may be called often. A waiter is counted before its attempt, so
+  // either this call sees the waiter or the waiter's attempt finds the result.
   void NotifyIfAwaited() {
     if (waiters_.fetch_add(0, std::memory_order_acq_rel) > 0) Notify();
   }

@@ -9,11 +9,11 @@
 
 namespace locus::internal {
 
-// Lets a message through at most once per second, so that strangers cannot fill a log.
+// Lets a message through at most once per second, so that untrusted clients cannot fill a log.
 // Thread safety: all methods may be called from any thread. Cost: no lock.
 class Seldom {
  public:
-  // How many messages were kept back before this one; nullopt: it is kept back, too.
+  // How many messages were suppressed before this one; nullopt: suppress this one also.
   std::optional<uint64_t> Next() {
     const int64_t now = std::chrono::duration_cast<std::chrono::milliseconds>(
                             std::chrono::steady_clock::now().time_since_epoch())

@@ -11,11 +11,11 @@ namespace locus::internal {
 namespace {
 
 constexpr int64_t kShortestIntervalNs = 500'000'000;
-// A sample that took longer was held up in the middle.
+// A sample that took longer was interrupted in the middle.
 constexpr int64_t kLongestSampleNs = 100'000;
 // How far two intervals may differ. The kernel slews its clock by at most 500 ppm.
 constexpr double kAgreement = 2e-3;
-// Less than the slower of the two, for what a sample and a slewed clock may be wrong by.
+// Less than the slower of the two, to allow for the error of a sample and of a slewed clock.
 constexpr double kAllowance = 3e-3;
 
 }  // namespace

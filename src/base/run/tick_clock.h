@@ -10,10 +10,10 @@
 
 namespace locus::internal {
 
-// The processor's time-stamp counter. Reading it, unlike a clock, waits for no load of memory
-// before it: reads of other calls go on meanwhile. So it may be read early, before what stands
-// ahead of it has ended, but only by the instructions that a processor has under way at once: an
-// interrupt, or a machine that is taken off its processor, in between makes it read once more.
+// The processor's time-stamp counter. Reading it, unlike a clock, waits for no earlier load of
+// memory, so it overlaps the loads of other calls. It may therefore be read before earlier
+// instructions have ended, but only within the instructions that a processor has under way at once:
+// after an interrupt, or after a machine was taken off its processor, it is read again.
 inline uint64_t Ticks() {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -22,17 +22,17 @@ inline uint64_t Ticks() {
 #endif
 }
 
-// Whether the kernel itself takes its time from the counter, so that it runs evenly, is one for all
-// processors and does not stop: the clock source is "tsc", and this process may read it. False
-// where nothing is known.
+// Whether the kernel itself takes its time from the counter, so that it runs evenly, is the same on
+// all processors and does not stop: the clock source is "tsc", and this process may read it. False
+// also if the kernel does not report its clock source.
 bool KernelTrustsTicks();
 
-// Says up to which tick a deadline by CLOCK_BOOTTIME is surely ahead. Beyond that tick the clock
-// has to be asked. The rate is measured against the clock, over intervals of half a second or more,
-// and used while two such intervals in a row agree.
+// Computes the tick up to which a deadline by CLOCK_BOOTTIME is surely ahead. Beyond that tick the
+// clock must be read. The rate is measured against the clock, over intervals of half a second or
+// more, and used while two such intervals in a row agree.
 //
-// It errs to the safe side alone: a suspended machine, whose counter stood still, is found to have
-// a slow counter; one that began anew is further from the tick than kLongestTicks, see Before.
+// It errs to the safe side alone: after a suspension, when the counter stopped, it looks slow; a
+// counter that restarted is further from the tick than kLongestTicks (see Before).
 // Thread safety: none.
 class TickClock {
  public:
@@ -49,10 +49,10 @@ class TickClock {
   };
 
   void Observe(const Sample& sample);
-  // 0: none; the clock has to be asked. `now` was read just before.
+  // 0: none; the clock must be read. `now` was read just before.
   uint64_t TickOf(int64_t deadline_ns, const Sample& now) const;
 
-  // Whether `ticks` is surely before the deadline that `tick` stands for.
+  // Whether `ticks` is surely before the deadline that belongs to `tick`.
   static bool Before(uint64_t ticks, uint64_t tick) { return tick - ticks - 1 < kLongestTicks; }
 
  private:

@@ -13,9 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/text/text.h"
 
-// Values as bytes. Numbers are little-endian, of 8 bytes or, where they are sizes, of 4; texts
-// stand behind their size. A codec derives from both classes, and gives its own types a Put and a
-// Get.
+// Values as bytes. Numbers are little-endian, of 8 bytes, or of 4 if they are sizes; a text follows
+// its size. A codec derives from both classes, and gives its own types a Put and a Get.
 
 namespace locus::internal {
 
@@ -81,13 +80,13 @@ class ByteReader {
   bool ok() const { return status_.ok(); }
   // The place of the next read.
   size_t at() const { return at_; }
-  // What stands at a place is wrong. INVALID_ARGUMENT.
+  // INVALID_ARGUMENT: the value at a place is wrong.
   void Fail(size_t at, std::string_view what) {
     if (!status_.ok()) return;
     status_ =
         absl::InvalidArgumentError(absl::StrCat(name_, ": at byte ", at, " is ", ToAbsl(what)));
   }
-  // OK: all was read, and nothing is left.
+  // OK: all bytes were read.
   absl::Status Finish() {
     if (status_.ok() && at_ < bytes_.size()) {
       Fail(at_, absl::StrCat(bytes_.size() - at_, " bytes behind the end"));

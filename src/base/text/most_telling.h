@@ -9,19 +9,19 @@
 
 namespace locus::internal {
 
-// Where one server is down and another answers that it knows no leader, the caller must hear the
-// latter. Keeps the error of the last two rounds over several servers that says most; among equals
-// the last. Thread safety: none.
+// If one server is down and another answers that it knows no leader, the caller needs the second
+// error. Keeps the most informative error of the last two rounds over several servers; of equal
+// ones the last. Thread safety: none.
 class MostTelling {
  public:
-  // Ascending by what they say.
+  // In ascending order of information.
   enum class Kind {
     kNoAnswer,   // nothing listens, or the answer did not come
-    kElsewhere,  // it answered that another server is to be asked
+    kElsewhere,  // it answered that another server must be asked
     kAnswer,     // it answered why it cannot serve
   };
 
-  // Of so many servers. `nobody`: where none was asked.
+  // `nobody` is the status if no server was asked.
   MostTelling(size_t servers, absl::Status nobody)
       : servers_(servers), status_(std::move(nobody)) {}
 

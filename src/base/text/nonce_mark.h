@@ -7,9 +7,9 @@
 
 namespace locus::internal {
 
-// Stands for a nonce in lists and in the audit: equal for equal nonces, and says nothing else of a
-// nonce that was drawn at random, with which anybody could renew and release the lease. The first 8
-// bytes of its SHA-256 as hex digits; empty for the empty nonce.
+// Replaces a nonce in lists and in the audit, because any reader of a nonce could renew and release
+// the lease. Equal nonces have equal marks; a mark reveals nothing else of a random nonce. The
+// first 8 bytes of its SHA-256 as hex digits; empty for the empty nonce.
 std::string NonceMark(std::string_view nonce);
 
 }  // namespace locus::internal

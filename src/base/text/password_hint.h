@@ -6,7 +6,7 @@
 
 namespace locus::internal {
 
-// The end of a message of a server that wants a password and got none.
+// The end of a message about a server that requires a password and got none.
 inline constexpr std::string_view kNoPasswordHint =
     "; no password was given: commands take that of a store from LOCUS_PASSWORD, of a table from "
     "LOCUS_TABLE_PASSWORD, of shards from LOCUS_SHARD_PASSWORD";

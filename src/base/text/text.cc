@@ -25,8 +25,8 @@ void AppendHexEscape(std::string& out, std::string_view bytes) {
 
 constexpr size_t kMaxQuoted = 64;
 
-// `text` between double quotes, at most `most` bytes of it; `shown` gives of its rest the length of
-// the character at the front if that stands as it is, otherwise 0.
+// `text` between double quotes, at most `most` bytes of it; `shown` returns the length of the
+// rest's first character if that is shown unchanged, otherwise 0.
 template <typename Shown>
 std::string QuotedIf(std::string_view text, size_t most, Shown shown) {
   bool cut = text.size() > most;

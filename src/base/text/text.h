@@ -10,24 +10,24 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
 
-// Text forms that several values share. No errors here: the caller knows what the text was meant
-// to be, and says so.
+// Text forms that several values share. No errors here: the caller knows the meaning of the text
+// and makes the message.
 
 namespace locus::internal {
 
 // For calling Abseil, whose string_view is a type of its own in this build.
 inline absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
-// `text` between double quotes, for a message: at most 64 bytes of it, then "..."; whatever is not
-// printable ASCII as \xHH.
+// `text` between double quotes, for a message: at most 64 bytes of it, then "..."; bytes that are
+// not printable ASCII become \xHH.
 std::string Quoted(std::string_view text);
 
-// The same for text that has letters of any script: visible characters of UTF-8 stay as they are.
+// The same for text that has letters of any script: visible characters of UTF-8 stay unchanged.
 std::string QuotedUtf8(std::string_view text);
 
-// What a server, a file or another program said, made safe for a message and for a terminal:
-// control characters, invisible and direction-changing characters and whatever is not valid UTF-8
-// become \xHH; other UTF-8 stays as it is. At most `most` bytes of `text`, then "...".
+// Text of a server, a file or another program, made safe for a message and a terminal: control
+// characters, invisible and direction-changing characters and invalid UTF-8 become \xHH; other
+// UTF-8 stays unchanged. At most `most` bytes of `text`, then "...".
 constexpr size_t kMostForeignBytes = 512;
 std::string Printable(std::string_view text, size_t most = kMostForeignBytes);
 

@@ -9,10 +9,10 @@
 
 namespace locus::internal {
 
-// Cuts `text` at the first `mark`; what stood after it, empty where there is no mark.
+// Cuts `text` at the first `mark`, and returns the part after it; empty if there is no mark.
 std::string_view TakeAfter(std::string_view& text, char mark);
 
-// %XX is a byte. INVALID_ARGUMENT: what the part has that it must not, as in "has a zero byte".
+// %XX is a byte. INVALID_ARGUMENT: the message names the fault, as in "has a zero byte".
 absl::StatusOr<std::string> DecodePercents(std::string_view part);
 
 }  // namespace locus::internal

@@ -35,7 +35,7 @@ constexpr Range kOtherSpaces[] = {{0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0
                                   {0x202F, 0x202F}, {0x205F, 0x205F}, {0x2800, 0x2800},
                                   {0x3000, 0x3000}};
 
-// Characters that normal form C replaces by others (NFC_Quick_Check=No of Unicode 14).
+// Characters that normal form C replaces (NFC_Quick_Check=No of Unicode 14).
 constexpr Range kReplaced[] = {
     {0x340, 0x341},     {0x343, 0x344},     {0x374, 0x374},    {0x37E, 0x37E},   {0x387, 0x387},
     {0x958, 0x95F},     {0x9DC, 0x9DD},     {0x9DF, 0x9DF},    {0xA33, 0xA33},   {0xA36, 0xA36},
@@ -91,8 +91,8 @@ std::optional<Parts> PartsOf(uint32_t composed) {
   return std::nullopt;
 }
 
-// The canonical combining class: marks on one letter stand in its order, and a mark hides the
-// letter from others of its class. 0: a letter.
+// The canonical combining class: marks on one letter are ordered by class, and a mark hides the
+// letter from further marks of its class. 0: a letter.
 uint32_t ClassOf(uint32_t c) {
   const auto* range = std::ranges::lower_bound(kClasses, c, {}, &Class::last);
   return range != std::end(kClasses) && range->first <= c ? range->number : 0;
@@ -173,7 +173,7 @@ std::optional<uint32_t> FirstNotComposed(std::string_view text) {
     if (its_class != 0 && last_class > its_class) return c;  // the marks are in another order
     if (last_class == 0 || last_class < its_class) {
       if (Compose(letter, c)) return c;
-      // Of the letter's own marks, those of higher classes stand behind this one.
+      // The letter's own marks of higher classes follow this one.
       uint32_t base = letter;
       while (its_class != 0) {
         const std::optional<Parts> parts = PartsOf(base);
@@ -204,11 +204,11 @@ absl::Status CheckComposed(std::string_view what, std::string_view text) {
 absl::Status CheckCounterName(std::string_view what, std::string_view text) {
   const absl::Status status = CheckComposed(what, text);
   if (status.ok()) return status;
-  return absl::InvalidArgumentError(
-      absl::StrCat(status.message(),
-                   ". A counter that has given numbers under this text does not go on there by "
-                   "itself: read its value with `locus seq get`, set the other one to it with "
-                   "`locus seq set`, then use that"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      status.message(),
+      ". A counter that has given numbers under this text does not continue "
+      "under the other: read its value with `locus seq get`, give it to the other with "
+      "`locus seq set`, then use that"));
 }
 
 std::string CodePointName(uint32_t code_point) {

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 
-// UTF-8 as RFC 3629 has it: a character is a Unicode code point, which is neither a surrogate nor
-// written longer than needed. Nothing is normalised.
+// UTF-8 as RFC 3629 defines it: a character is a Unicode code point, which is neither a surrogate
+// nor written longer than needed. Nothing is normalised.
 namespace locus::internal {
 
 constexpr uint32_t kMaxCodePoint = 0x10FFFF;
@@ -45,13 +45,13 @@ inline bool IsInvisible(uint32_t code_point) {
 std::optional<uint32_t> FirstOtherSpace(uint32_t first, uint32_t last);
 
 // The first character of `text`, which is valid UTF-8, that normal form C (NFC) of Unicode 14
-// writes otherwise: U+0301 behind "e", whose composed form is U+00E9. Such a text looks the same as
-// another one with other bytes.
+// writes differently: U+0301 after "e", whose composed form is U+00E9. Such a text looks the same
+// as another one with other bytes.
 std::optional<uint32_t> FirstNotComposed(std::string_view text);
-// INVALID_ARGUMENT, "WHAT "text" has ...", if there is such a character. Of a text that is not
-// valid UTF-8 only what is before the first wrong byte is looked at.
+// INVALID_ARGUMENT, "WHAT "text" has ...", if there is such a character. In a text that is not
+// valid UTF-8, only the part before the first wrong byte is checked.
 absl::Status CheckComposed(std::string_view what, std::string_view text);
-// The same for what names a counter, whose numbers must not begin again under the other text.
+// The same for the name of a counter, whose numbers must not begin again under the other text.
 absl::Status CheckCounterName(std::string_view what, std::string_view text);
 
 // "U+00E9".
