@@ -93,11 +93,13 @@ absl::StatusOr<Aes256> Aes256::Create(const unsigned char* key) {
   if (!functions) return absl::UnavailableError("OpenSSL offers no AES-256-ECB");
   Aes256 aes(&*functions, functions->new_context(functions->provider_context));
   if (aes.context_ == nullptr) return absl::UnavailableError("OpenSSL could not set up AES-256");
+  // Before it holds the key.
   ExcludeFromCoreDumps(aes.context_, kContextBytes);
   unsigned int no_padding = 0;
   const OSSL_PARAM params[] = {OSSL_PARAM_construct_uint(OSSL_CIPHER_PARAM_PADDING, &no_padding),
                                OSSL_PARAM_construct_end()};
   int set_up = functions->encrypt_init(aes.context_, key, kKeyBytes, nullptr, 0, params);
+  // The set-up may have left parts of the key there.
   WipeDeadStack();
   if (set_up != 1) return absl::UnavailableError("OpenSSL could not set up AES-256");
   return aes;

@@ -6,8 +6,8 @@
 
 namespace locus::internal {
 
-// How many keys GenesOf8 hashes at once: what is fastest on this processor, measured at the first
-// call, or what UseGeneLanes set.
+// How many keys GenesOf8 hashes at once: the fastest number on this processor, measured at the
+// first call, or the one that UseGeneLanes set.
 GeneLanes GeneLanesInUse();
 
 }  // namespace locus::internal

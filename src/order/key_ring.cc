@@ -151,6 +151,7 @@ absl::Status KeyRing::Retire(KeyVersion version) {
         absl::StrCat("key version ", version.value(), " is the active one"));
   }
   OPENSSL_cleanse(rep_->key(version), kKeyBytes);
+  // Marked instead of forgotten: a version is never given to a second key.
   rep_->given(version) = Rep::Given::kRetired;
   return absl::OkStatus();
 }

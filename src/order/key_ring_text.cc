@@ -65,11 +65,11 @@ class Lines {
     rest_.remove_prefix(newline + 1);
     return line;
   }
-  // Of the line that Next() read last.
-  absl::Status Refuse(std::string_view rule) const { return RefuseLine(number_, rule); }
-  absl::Status RefuseLine(int number, std::string_view rule) const {
+  // An error about the line that Next() read last.
+  absl::Status Refuse(std::string_view reason) const { return RefuseLine(number_, reason); }
+  absl::Status RefuseLine(int number, std::string_view reason) const {
     return absl::InvalidArgumentError(
-        absl::StrCat(ToAbsl(where_), ", line ", number, ": ", ToAbsl(rule)));
+        absl::StrCat(ToAbsl(where_), ", line ", number, ": ", ToAbsl(reason)));
   }
 
  private:

@@ -16,8 +16,8 @@ class KeyRingText {
   // Longer than any ring's text.
   static constexpr size_t kMaxBytes = 8192;
 
-  // INVALID_ARGUMENT: the message has `where`, the line's number and the broken rule, and nothing
-  // of the line itself.
+  // INVALID_ARGUMENT: the message has `where`, the line's number and the reason, but nothing of the
+  // line itself.
   static absl::StatusOr<KeyRing> Parse(std::string_view text, std::string_view where);
   // Parse() reads it back. UNAVAILABLE: no memory for secrets.
   static absl::StatusOr<PrivateText> Print(const KeyRing& ring);

@@ -6,7 +6,7 @@
 
 namespace locus::internal {
 
-// Makes order_nos of words that were checked already.
+// Makes order_nos from words that were checked already.
 class OrderNoAssembler {
  public:
   // Needs bit 127 = 0 and format 2 or 3.

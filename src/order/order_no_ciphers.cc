@@ -19,8 +19,8 @@ constexpr size_t kKeyBytesOfVersion = OrderNoCiphers::kKeys * kDerivedKeyBytes;
 static_assert(kDerivedKeyBytes == Aes256::kKeyBytes);
 
 constexpr size_t kMaxSets = 32;
-// With twice as many sets as processors, threads collide only if one was suspended during its
-// lease.
+// With twice as many sets as processors, threads collide only if one was suspended while it had a
+// set.
 size_t SetCount() {
   size_t processors = std::max(2u, std::thread::hardware_concurrency());
   return std::min(kMaxSets, 2 * std::bit_ceil(processors));
@@ -106,6 +106,7 @@ CipherPool::Held CipherPool::ClaimAfterWaiting(size_t index) const {
         return Held(&set.busy, &set.ciphers[index]);
       }
     }
+    // Does not wait for ever: in a forked child, the threads that hold sets do not exist.
     if (pass >= kPasses) {
       absl::StatusOr<OrderNoCiphers> own = OrderNoCiphers::Create(keys(index));
       if (own.ok()) return Held(std::make_unique<OrderNoCiphers>(*std::move(own)));

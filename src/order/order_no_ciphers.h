@@ -18,6 +18,11 @@
 
 namespace locus::internal {
 
+// How the parts of an order_no work together. KeyRing holds master keys (its file is KeyRingText);
+// key_derivation.h derives the keys of one space from them. OrderNoCodec borrows prepared ciphers
+// from a CipherPool: Aes256 for schemes siv and ctr64, Ff1 for ff1. OrderNoAssembler makes checked
+// words an OrderNo.
+
 // The ciphers of one key version of one space.
 // Thread safety: one thread at a time.
 struct OrderNoCiphers {
@@ -67,7 +72,7 @@ class CipherPool {
   bool has(KeyVersion version) const { return index_of_version_[version.value()] != kNone; }
 
   // Needs has(version). Usually one atomic exchange. If all sets stay lent, makes ciphers for this
-  // lease alone instead of waiting: in a forked child the threads that hold them do not exist.
+  // loan alone instead of waiting: in a forked child the threads that hold them do not exist.
   Held Claim(KeyVersion version) const;
 
  private:

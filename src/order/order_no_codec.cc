@@ -164,7 +164,7 @@ class Groups {
   }
 
   bool done() const { return pending_count_ == 0; }
-  // The places of all numbers that share a key version no group had before.
+  // The places of all numbers of one key version that no earlier group had.
   std::span<const uint8_t> Next() {
     const KeyVersion version = numbers_[pending_[0]].key_version();
     size_t in_group = 0, kept = 0;

@@ -71,8 +71,9 @@ void GenesBy(GeneLanes lanes, const uint64_t* keys, uint16_t* genes, size_t size
   }
 }
 
-// What is fastest here, measured once in some microseconds: what a processor supports does not say
-// so. Several keys at once must be faster by 5 %: their blocks cost something, too.
+// The fastest choice here, measured once in some microseconds, because the features of a processor
+// do not predict it. Several keys at once must be faster by 5 %, because their blocks also cost
+// something.
 GeneLanes FastestLanes() {
   constexpr int kRounds = 8;
   std::array<uint64_t, 128> keys;
@@ -88,7 +89,7 @@ GeneLanes FastestLanes() {
       GenesBy(lanes, keys.data(), genes.data(), keys.size());
       const std::chrono::duration<double> round_took = std::chrono::steady_clock::now() - start;
       took = std::min(took, round_took.count());
-      for (size_t i = 0; i < keys.size(); ++i) keys[i] += genes[i];  // no round may be left out
+      for (size_t i = 0; i < keys.size(); ++i) keys[i] += genes[i];  // keeps every round alive
     }
     if (lanes == GeneLanes::kOne) shortest = took * 0.95;
     if (lanes == GeneLanes::kOne || took >= shortest) continue;
@@ -140,6 +141,7 @@ void ShardGene::OfEach(std::span<const BuyerKey> buyers, std::span<ShardGene> ge
     }
     internal::GenesOf8(keys.data(), values.data(), size);
     for (size_t i = 0; i < size; ++i) genes[done + i].value_ = values[i];
+    // Text keys got the hash of their size above: they are hashed again.
     for (size_t i = 0; any_text != 0 && i < size; ++i) {
       if (!buyers[done + i].is_uint64()) genes[done + i] = Of(buyers[done + i]);
     }

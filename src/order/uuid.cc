@@ -26,7 +26,7 @@ constinit uuid_v7::Order process_order;
 
 constexpr bool IsHyphenPlace(size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 
-// Where the two digits of each byte stand.
+// The places of the two digits of each byte.
 constexpr std::array<size_t, Uuid::kBytes> kDigitPlaces = {0,  2,  4,  6,  9,  11, 14, 16,
                                                            19, 21, 24, 26, 28, 30, 32, 34};
 
@@ -37,7 +37,7 @@ constexpr std::array<std::array<char, 2>, 256> kHexPairs = [] {
   return pairs;
 }();
 
-// Of a character that is no hex digit: -1.
+// -1 for a character that is not a hex digit.
 constexpr std::array<int8_t, 256> kHexValues = [] {
   std::array<int8_t, 256> values = {};
   values.fill(-1);
@@ -57,7 +57,7 @@ absl::Status NotAUuid(std::string_view text, std::string_view reason) {
   return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not a UUID: ", ToAbsl(reason)));
 }
 
-// Of 36 characters that are not all as they should be: the first.
+// The first wrong one of 36 characters.
 absl::Status WhatIsWrong(std::string_view text) {
   size_t i = 0;
   while (IsHyphenPlace(i) ? text[i] == '-' : HexValue(text[i]) >= 0) ++i;

@@ -35,13 +35,13 @@ inline uint64_t MomentOf(const timespec& now) {
 // Gives each moment once, rising. Thread safety: Take may be called from any thread.
 class Order {
  public:
-  // The clock's moment, or the one after the last given where that is not below it.
+  // The clock's moment, or the moment after the last one given, if the clock has not passed that.
   uint64_t Take(uint64_t clock) {
     uint64_t last = last_.load(std::memory_order_relaxed);
     uint64_t next;
     do {
       next = std::max(clock, last + 1);
-      // Relaxed: the order of one word's values is all that is promised.
+      // Relaxed: only the order of this word's values is promised.
     } while (!last_.compare_exchange_weak(last, next, std::memory_order_relaxed));
     return next;
   }

@@ -115,7 +115,7 @@ TEST(ShardGeneTest, Batch_AgreesWithSingleCallsForAnyLength) {
   }
 }
 
-// What this processor can hash at once, at every length around a block's end.
+// Every number of keys that this processor can hash at once, at every length around a block's end.
 TEST(ShardGeneTest, KeysHashedAtOnce_AgreeWithSingleOnes) {
   std::mt19937_64 random(3);
   std::vector<uint64_t> keys(300);

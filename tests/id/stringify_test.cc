@@ -22,7 +22,7 @@ TEST(StringifyTest, Values_AreTheirCanonicalText) {
 
 TEST(StringifyTest, Enums_AreWords) {
   using Kind = GeneratorEvent::Kind;
-  EXPECT_EQ(Stringified(Kind::kAllocated), "leased");
+  EXPECT_EQ(Stringified(Kind::kAllocated), "allocated");
   EXPECT_EQ(Stringified(Kind::kStoreFailed), "store_failed");
   EXPECT_EQ(Stringified(Kind::kFirstUse), "first_use");
   EXPECT_EQ(Stringified(Kind::kStarved), "starved");

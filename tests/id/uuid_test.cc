@@ -139,7 +139,7 @@ TEST(UuidTest, RandomBits_TakeBothValuesEverywhere) {
   EXPECT_EQ(tail_and & kTail, 0u);
 }
 
-TEST(UuidTest, V7_TellsTheTime) {
+TEST(UuidTest, V7_HasTheTime) {
   absl::Time before = absl::FromUnixMillis(absl::ToUnixMillis(absl::Now()));
   absl::Time time = Uuid::NewV7().value().time().value();
   EXPECT_GE(time, before);
@@ -158,7 +158,7 @@ TEST(UuidV7Test, MomentOfAReading_IsMillisecondAndTick) {
             uint64_t{1645557742123} << 16 | 1024u << 4);
 }
 
-TEST(UuidV7Test, MomentAndRandomness_StandInTheirPlaces) {
+TEST(UuidV7Test, MomentAndRandomness_AreInTheirPlaces) {
   uint64_t moment = uint64_t{0x017F22E279B0} << 16 | 0xCC3 << 4 | 0x6;
   EXPECT_EQ(uuid_v7::Assemble(moment, 0xFFFFFFFFFFFFFFFF).ToString(),
             "017f22e2-79b0-7cc3-9bff-ffffffffffff");
@@ -241,7 +241,7 @@ TEST(RandomWordTest, DestructorOfAThreadsEnd_StillGetsRandomness) {
   EXPECT_NE(word, 0u);
 }
 
-// What a process makes of UUIDs after a fork, and the words behind them.
+// The UUIDs that a process makes after a fork, and the words behind them.
 std::vector<uint64_t> WordsOfUuids(int count) {
   std::vector<uint64_t> words;
   for (int i = 0; i < count; ++i) {
@@ -280,7 +280,7 @@ void ExpectNothingInCommon(pid_t (*fork_child)()) {
   close(ends[0]);
   waitpid(child, nullptr, 0);
   ASSERT_EQ(done, size);
-  EXPECT_EQ(of_child.back(), 1u) << "a child goes on above its parent's UUIDs";
+  EXPECT_EQ(of_child.back(), 1u) << "a child continues above its parent's UUIDs";
   of_child.pop_back();
   std::set<uint64_t> all(of_parent.begin(), of_parent.end());
   all.insert(of_child.begin(), of_child.end());

@@ -41,7 +41,7 @@ constexpr unsigned char kMask = 0xA7;
 constexpr size_t kPatternBytes = 16;
 using Pattern = std::array<unsigned char, kPatternBytes>;  // masked
 
-// What is looked for, never itself to be found: all of it is kept masked.
+// The bytes to search for. They are kept masked, so that the search does not find them here.
 class Patterns {
  public:
   // Both halves of a key, as it is and as SHA-256 and some AES code hold it: in words the other
@@ -102,7 +102,7 @@ struct Found {
 // How often each pattern occurs in this process.
 std::vector<Found> Search(const std::vector<Pattern>& patterns) {
   constexpr size_t kWindow = 1 << 20;
-  // What is searched is copied here, and here is not searched.
+  // The searched memory is copied here, and this copy is not searched.
   SecretBytes window = SecretBytes::Allocate(kWindow).value();
   std::vector<Found> found(patterns.size());
   std::vector<uint64_t> first_words(patterns.size());

@@ -126,7 +126,7 @@ TEST(KeyRingTest, VersionGivenBefore_IsNeverGivenAgain) {
   EXPECT_TRUE(absl::IsAlreadyExists(ring.AddKey(Version(5), std::string(32, 'l'))));
   EXPECT_TRUE(absl::IsAlreadyExists(ring.AddKey(Version(1), std::string(32, 'l'))));
   EXPECT_EQ(ring.Add().value(), Version(6));
-  // Nor after the way through a file.
+  // The same after a save and a load.
   ASSERT_TRUE(ring.Retire(Version(6)).ok());
   EXPECT_EQ(KeyRing::Parse(TextOf(ring)).value().Add().value(), Version(7));
 }
@@ -299,14 +299,14 @@ TEST_F(KeyRingFileTest, FileOfAnotherUser_IsRefused) {
   Write(TextOf(KeyRing::Generate().value()));
   constexpr uid_t kNobody = 65534;
   if (chown(Path().c_str(), kNobody, kNobody) != 0) {
-    // Only root may give files away. Somebody else's file is what a user cannot open.
+    // Only root may give files away. A user cannot open the file of another user.
     ASSERT_NE(geteuid(), 0u);
     ASSERT_EQ(chmod(Path().c_str(), 0), 0);
   }
   EXPECT_TRUE(absl::IsFailedPrecondition(KeyRing::Load(Path()).status()));
 }
 
-TEST_F(KeyRingFileTest, WhatIsNoRegularFile_IsRefusedAtOnce) {
+TEST_F(KeyRingFileTest, NotARegularFile_IsRefusedAtOnce) {
   EXPECT_TRUE(absl::IsNotFound(KeyRing::Load(Path()).status()));
   EXPECT_TRUE(absl::IsNotFound(KeyRing::Load(Path("none/keys")).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(KeyRing::Load(directory_).status()));

@@ -34,24 +34,24 @@ TEST(CipherPoolTest, VersionsOfTheRing_AreKnown) {
 
 TEST(CipherPoolTest, AllSetsLentForLong_MoreAreMadeAndAgree) {
   std::unique_ptr<CipherPool> pool = PoolOfVersion5();
-  // More than a pool has sets; all are held by one thread, which could wait for none of them.
-  constexpr size_t kLeases = 40;
+  // More than a pool has sets. One thread holds all of them, so it could not wait for any.
+  constexpr size_t kSets = 40;
   std::vector<std::unique_ptr<CipherPool::Held>> held;
-  for (size_t i = 0; i < kLeases; ++i) {
+  for (size_t i = 0; i < kSets; ++i) {
     held.emplace_back(new CipherPool::Held(pool->Claim(Version(5))));
   }
   const AesBlock tag = (*held[0])->tag.Encrypt({1, 2});
   const uint64_t ff1 = (*held[0])->ff1.Encrypt(ShardGene(), Version(5), 3);
-  for (const auto& lease : held) {
-    EXPECT_EQ((*lease)->tag.Encrypt({1, 2}), tag);
-    EXPECT_EQ((*lease)->ff1.Encrypt(ShardGene(), Version(5), 3), ff1);
+  for (const auto& set : held) {
+    EXPECT_EQ((*set)->tag.Encrypt({1, 2}), tag);
+    EXPECT_EQ((*set)->ff1.Encrypt(ShardGene(), Version(5), 3), ff1);
     for (const auto& other : held) {
-      EXPECT_EQ(lease == other, &**lease == &**other) << "one set lent twice";
+      EXPECT_EQ(set == other, &**set == &**other) << "one set lent twice";
     }
   }
 }
 
-TEST(CipherPoolTest, LeaseReturned_IsLentAgain) {
+TEST(CipherPoolTest, SetReturned_IsLentAgain) {
   std::unique_ptr<CipherPool> pool = PoolOfVersion5();
   const OrderNoCiphers* first = &*pool->Claim(Version(5));
   EXPECT_EQ(&*pool->Claim(Version(5)), first);

@@ -268,7 +268,7 @@ TEST(OrderNoCodecTest, DecodeBatchOfMixedVersionsAndForgeries_AgreesWithSingleCa
   }
 }
 
-// What OpenSSL's own AES-256-CTR makes of 16 zero bytes.
+// The result of OpenSSL's own AES-256-CTR for 16 zero bytes.
 std::string CtrKeystream(const std::string& key, const std::string& iv) {
   std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(),
                                                                           &EVP_CIPHER_CTX_free);
