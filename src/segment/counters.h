@@ -19,7 +19,8 @@
 
 namespace locus::internal {
 
-// How counters are; a simulation has fewer vnodes, and breaks something to show that it notices.
+// The parameters of counters; a simulation has fewer vnodes, and breaks one rule at a time to show
+// that it notices.
 struct CounterTraits {
   static constexpr uint32_t kVnodes = 65536;
   static constexpr bool kTakeNextByPlainStore = false;
@@ -92,7 +93,7 @@ class CountersOf {
   uint32_t SectionOf(uint16_t gene) const { return gene >> shift_; }
   uint32_t sections() const { return sections_count_; }
   bool forked() const { return words_.wiped(); }
-  // Whether the vnode would go on with a sequence that is not handed out any more.
+  // Whether the vnode's next sequence is past the limit.
   bool PastLimit(uint16_t gene) const {
     SegmentWord segment = Current(SectionOf(gene));
     uint64_t cursor = words_[gene].load(std::memory_order_relaxed);
@@ -135,7 +136,7 @@ class CountersOf {
     return HotCounters::Read(InUse(section).load(std::memory_order_acquire));
   }
 
-  // Moving on to a next segment, in steps, so that a simulation can run others in between.
+  // Moving on to a next segment, in steps, so that a simulation can run other threads in between.
   struct Next {
     int slot;
     SegmentWord segment;
@@ -162,8 +163,8 @@ class CountersOf {
     return sections_[section].next[next.slot].compare_exchange_strong(
         expected, SegmentWord().bits(), std::memory_order_acq_rel);
   }
-  // Puts `segment` in the place of `used_up`. False: that is no longer the segment in use, or it is
-  // a later one.
+  // Replaces `used_up` by `segment`. False: `used_up` is no longer the segment in use, or it is
+  // later than `segment`.
   bool Publish(uint32_t section, SegmentWord used_up, SegmentWord segment, absl::Duration now) {
     if (Late(section, used_up, segment)) return false;
     uint64_t expected = HotCounters::Stored(used_up);
@@ -180,7 +181,7 @@ class CountersOf {
     cold.rate.store(static_cast<double>(used) / seconds, std::memory_order_relaxed);
     return true;
   }
-  // Stores a next segment; false: all places are taken.
+  // Stores a next segment; false: all slots are taken.
   bool Store(uint32_t section, SegmentWord segment) {
     for (std::atomic<uint64_t>& place : sections_[section].next) {
       uint64_t expected = SegmentWord().bits();
@@ -190,7 +191,7 @@ class CountersOf {
     }
     return false;
   }
-  // Takes a segment out of use or out of the next ones; false: it is in neither.
+  // Removes a segment from use or from the next ones; false: it is in neither.
   bool Drop(uint32_t section, SegmentWord segment) {
     uint64_t expected = HotCounters::Stored(segment);
     sections_[section].dropped_at.store(segment.first(), std::memory_order_release);
@@ -209,7 +210,8 @@ class CountersOf {
     return false;
   }
 
-  // All the steps: replaces `used_up` by the earliest next segment. False: there is none.
+  // All the steps: replaces `used_up` by the earliest next segment. False: there is no next
+  // segment.
   bool MoveOn(uint32_t section, SegmentWord used_up, absl::Duration now) {
     if (Current(section) != used_up) return true;
     std::optional<Next> next = PeekNext(section);
@@ -218,7 +220,7 @@ class CountersOf {
     if (!Publish(section, used_up, next->segment, now)) PutBack(section, next->segment);
     return true;
   }
-  // Of a segment that was taken but not published: another one overtook it.
+  // Gives up a segment that was taken but not published, because another one overtook it.
   void PutBack(uint32_t section, SegmentWord segment) {
     if (Late(section, Current(section), segment) || !Store(section, segment))
       overtaken_.fetch_add(1, std::memory_order_relaxed);
@@ -242,8 +244,8 @@ class CountersOf {
     return length;
   }
 
-  // Sequences a second of the fastest vnode while the segment before this one was in use (at least
-  // a second); 0: there was none.
+  // Sequences a second of the fastest vnode while the previous segment was in use (at least a
+  // second); 0: there was none.
   double RateBefore(uint32_t section) const {
     return sections_[section].rate.load(std::memory_order_relaxed);
   }
@@ -266,10 +268,10 @@ class CountersOf {
            std::min(segment.end(), limit_);
   }
 
-  // What callers ask the loader for. kMore: the section moved on to its next segment. kStarved: a
-  // caller found no sequence. kWarm: a segment before the first caller comes.
+  // Requests of callers to the loader. kMore: the section moved on to its next segment. kStarved: a
+  // caller found no sequence. kWarm: a segment before the first caller arrives.
   enum Request : uint8_t { kNothing = 0, kMore = 1, kStarved = 2, kWarm = 4 };
-  // Returns whether that is news to the loader.
+  // Returns whether the loader does not know the request yet.
   bool AskFor(uint32_t section, Request request) {
     return (sections_[section].asked.fetch_or(request, std::memory_order_release) & request) == 0;
   }

@@ -162,14 +162,14 @@ absl::Status OrderIdGenerator::Rep::TryWarm(const std::vector<uint32_t>& section
     if (!counters_.Current(section).empty()) continue;
     // A segment that is waiting needs no allocation, whatever the store says now.
     if (counters_.PeekNext(section)) {
-      // Callers that found nothing while this one was moving on get no other signal.
+      // Callers that found nothing while this one moved on get no other signal.
       if (counters_.MoveOn(section, SegmentWord(), options_.clock->SinceBoot())) {
         loaded_.NotifyIfAwaited();
       }
       continue;
     }
     StoreChain& chain = ChainOf(section);
-    // A refusal decides: waiting does not help.
+    // A refusal ends the wait: waiting does not help.
     if (code != absl::StatusCode::kFailedPrecondition) {
       code = chain.answer();
       missing = section;
@@ -255,9 +255,10 @@ absl::Status OrderIdGenerator::Rep::TakeSlowly(ShardGene gene, uint64_t& sequenc
       if (counters_.PastLimit(gene.value())) return absl::Status(absl::StatusCode::kOutOfRange, "");
       bool moved = counters_.MoveOn(section, segment, options_.clock->SinceBoot());
       StoreChain& chain = ChainOf(section);
+      // Asks even if there was a next segment: it is in use now, and its successor must be loaded.
       chain.Wake(counters_.AskFor(section, moved ? Counters::kMore : Counters::kStarved));
       if (!moved) return absl::Status(chain.answer(), "");
-      // Callers that found nothing while this one was moving on get no other signal.
+      // Callers that found nothing while this one moved on get no other signal.
       loaded_.NotifyIfAwaited();
     }
     sequence = counters_.Take(gene.value());
@@ -286,7 +287,7 @@ void OrderIdGenerator::Rep::AskForAll(std::span<const Key> keys) {
   for (StoreChain* chain : to_wake) chain->Wake(/*news=*/true);
 }
 
-// The same failure with a message, of a caller whose deadline came or that is refused.
+// The same failure with a message, for a caller whose deadline has passed or that is refused.
 absl::Status OrderIdGenerator::Rep::Explain(absl::Status status, ShardGene gene) const {
   switch (status.code()) {
     case absl::StatusCode::kOutOfRange:
@@ -307,9 +308,10 @@ absl::Status OrderIdGenerator::Rep::UsedUp(ShardGene gene) const {
       options_.wide ? OrderId::kMaxSequence : OrderId::kMaxNarrowSequence, " (2^",
       options_.wide ? OrderId::kWideSequenceBits : OrderId::kNarrowSequenceBits,
       " - 1) are used up",
-      options_.wide ? "; begin another space"
-                    : "; Options::wide goes on with 128-bit order IDs, which need a VARBINARY(16) "
-                      "column"));
+      options_.wide
+          ? "; begin another space"
+          : "; Options::wide continues with 128-bit order IDs, which need a VARBINARY(16) "
+            "column"));
 }
 
 }  // namespace locus

@@ -17,10 +17,10 @@
 
 namespace locus {
 
-// The counters of a generator and the chains that load them. What callers do: take, move on to the
-// next segment, ask the loader, wait for it.
-// Thread safety: all methods may be called from any thread, those that say so in a forked child
-// too.
+// The counters of a generator and the chains that load them; the callers' side of a generator:
+// take, move on to the next segment, ask the loader, wait for it.
+// Thread safety: all methods may be called from any thread. Methods marked so may also be called in
+// a forked child.
 class OrderIdGenerator::Rep {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -32,7 +32,7 @@ class OrderIdGenerator::Rep {
   bool forked() const { return counters_.forked(); }
   internal::HotCounters hot() { return counters_.hot(); }
 
-  // In a forked child too. Statuses without a message, so that nothing is allocated.
+  // Also in a forked child. Statuses have no message, so that nothing is allocated.
   absl::StatusOr<OrderId> TryNext(ShardGene gene);
   absl::StatusOr<size_t> TryBatch(std::span<const ShardGene> genes, std::span<OrderId> ids);
   absl::StatusOr<size_t> TryBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids);

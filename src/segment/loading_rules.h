@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "src/base/run/backoff.h"
 
-// When to take how much from a store: the same rules for segments of order IDs and for those of one
-// counter. Pure functions; times are since boot, random numbers lie in [0, 1).
+// When to take how much from a store. The same rules serve segments of order IDs and segments of
+// one counter. Pure functions; times are since boot, random numbers lie in [0, 1).
 namespace locus::loading_rules {
 
 // By how much a length grows at most in one step.
@@ -25,14 +25,14 @@ inline bool IsShort(absl::Duration autonomy, absl::Duration horizon) {
   return autonomy < horizon + Tick(horizon);
 }
 
-// Numbers a second. While the segment in use is too young to measure, the rate of the one before
-// counts where it is higher.
+// Numbers a second. While the segment in use is too young to measure, the rate of the previous
+// segment counts if it is higher.
 inline double Rate(double now, double before, double seconds_in_use, absl::Duration horizon) {
   bool known = seconds_in_use > absl::ToDoubleSeconds(horizon) / 8;
   return known ? now : std::max(now, before);
 }
 
-// How much to take: what a horizon needs at this rate, at most kGrowth times the last amount.
+// How much to take: the need of a horizon at this rate, at most kGrowth times the last amount.
 // `last` is 0 before the first.
 inline uint64_t Length(double rate, absl::Duration horizon, uint64_t last, uint64_t shortest,
                        uint64_t longest) {

@@ -32,7 +32,7 @@ absl::Status CheckRoom(size_t wanted, size_t room) {
                                                  " elements; the batch has ", wanted, " buyers"));
 }
 
-// A set whose stores are part of it, as far as they answered.
+// Checks that the stores are part of the set, as far as they answered.
 struct OpenedSet {
   SpaceOptions space;
   std::vector<StoreChain::Assignment> assignments;
@@ -51,6 +51,8 @@ struct OpenedSet {
           {member.store, stored, member.name, first, member.last_section, {}});
       absl::StatusOr<SpaceOptions> found = set.OpenMember(i, space);
       if (absl::IsUnavailable(found.status())) {
+        // Checked before its first allocation instead, so that one dead store does not stop the
+        // others.
         silent.push_back(i);
         why_silent = found.status();
         continue;

@@ -50,7 +50,7 @@ Outcome Plan(const State& state, std::span<const SegmentRequest> requests, absl:
   outcome.space = state.space;
   outcome.reply.granted_at = now;
 
-  // All requests are looked at before base rises: the highest `seen` counts.
+  // Checks all requests before base rises, because the highest `seen` counts.
   uint64_t lost_up_to = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (segment_rules::ShowsLoss(requests[i].seen, state.space.base, state.heads[i])) {
@@ -70,7 +70,9 @@ Outcome Plan(const State& state, std::span<const SegmentRequest> requests, absl:
     segment_rules::Decision decision = segment_rules::Decide(
         outcome.space.options, outcome.space.base, state.heads[i], now, requests[i]);
     outcome.reply.grants.push_back(decision.grant);
+    // The head of a section without room stays, so it is not written.
     if (decision.grant.segment.length == 0) continue;
+    // Heads only rise: otherwise a sequence could be granted twice.
     LOCUS_CHECK(decision.head > state.heads[i]);
     outcome.heads.push_back({i, state.heads[i], decision.head});
   }

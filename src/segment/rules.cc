@@ -131,6 +131,8 @@ absl::Duration FloorTime(const SpaceOptions& options, int64_t sequences) {
 
 uint64_t BaseAfterLoss(const SpaceOptions& options, uint64_t base, absl::Time now,
                        uint64_t at_least) {
+  // No allocation ends above max(floor, base) + max_lead, so one max_lead above that level is above
+  // all of them. kLossMargin is for clocks that differ.
   uint64_t above_all_segments =
       std::max(base, Floor(options, now + kLossMargin)) + options.max_lead;
   return std::min(std::max(above_all_segments, at_least), kEndOfSequences);
@@ -139,7 +141,7 @@ uint64_t BaseAfterLoss(const SpaceOptions& options, uint64_t base, absl::Time no
 uint64_t HighestSeen(const SpaceOptions& options, absl::Time now) {
   // An allocation ends at most max_lead above base. The first loss raises base to max_lead above
   // the floor of kLossMargin later, by a clock that may have been as far ahead; each further one by
-  // max_lead. It must not be counted from base, which each claim of a loss raises.
+  // max_lead. The bound must not be computed from base, because each claim of a loss raises base.
   return std::min(Floor(options, now + 2 * kLossMargin) + kMostLeadsSeen * options.max_lead,
                   kEndOfSequences);
 }
@@ -151,10 +153,9 @@ absl::Status CheckSeen(const SpaceName& space, const SpaceOptions& options, uint
   if (request.seen <= highest) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "space ", space.str(), " knows of no allocation of section ", request.section,
-      " that ends at sequence ", request.seen, ", and can have forgotten none above ", highest,
+      " that ends at sequence ", request.seen, ", and cannot have forgotten one above ", highest,
       ": nothing is allocated. If its data were put back, and base had been raised so far or a "
-      "clock "
-      "was far ahead, an operator may raise base to that sequence (`locus store raise`)"));
+      "clock was far ahead, an operator may raise base to that sequence (`locus store raise`)"));
 }
 
 absl::Duration Room(const SpaceOptions& options, uint64_t base, uint64_t head, uint64_t floor) {
@@ -171,6 +172,7 @@ Decision Decide(const SpaceOptions& options, uint64_t base, uint64_t head, absl:
 
   uint64_t length = 0;
   if (request.length > kSmallSegment) {
+    // A long allocation leaves an eighth of the lead free for short ones.
     length = LongestFit(first, top - options.max_lead / 8, request.length);
   }
   if (length <= kSmallSegment) {

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 
-// The arithmetic and the limits of allocations; lease_plan.h decides with them.
+// The arithmetic and the limits of allocations; plan.h decides with them.
 
 namespace locus::segment_rules {
 
@@ -41,7 +41,7 @@ uint64_t Floor(const SpaceOptions& options, absl::Time now);
 // How long the floor takes to rise by `sequences`.
 absl::Duration FloorTime(const SpaceOptions& options, int64_t sequences);
 
-// What base becomes when a loss is noticed at `now`; `at_least` is the highest `seen` known.
+// The new base when a loss is noticed at `now`; `at_least` is the highest `seen` known.
 uint64_t BaseAfterLoss(const SpaceOptions& options, uint64_t base, absl::Time now,
                        uint64_t at_least);
 // Whether a request knows of allocations that a store with this base and head does not.
@@ -49,12 +49,12 @@ inline bool ShowsLoss(uint64_t seen, uint64_t base, uint64_t head) {
   return seen > base && seen > head;
 }
 
-// For a store whose callers must not be able to end a space: the highest end that an allocation can
-// have which is forgotten at `now`, together with up to seven losses in a row before it, by a clock
-// that was kLossMargin ahead. What an operator raised base to is not counted.
+// For a store whose callers must not be able to end a space: the highest possible end of an
+// allocation that is forgotten at `now`, after up to seven losses in a row, by a clock that was
+// kLossMargin ahead. Raises by an operator are not included.
 uint64_t HighestSeen(const SpaceOptions& options, absl::Time now);
-// FAILED_PRECONDITION: `request` shows a loss to a store with this base and head, by an end above
-// HighestSeen. Without this, one request could end a space: base never falls.
+// FAILED_PRECONDITION: `request` shows a loss to a store with this base and head, but by an
+// impossible end, above HighestSeen. Without this, one request could end a space: base never falls.
 absl::Status CheckSeen(const SpaceName& space, const SpaceOptions& options, uint64_t base,
                        uint64_t head, absl::Time now, const SegmentRequest& request);
 

@@ -16,9 +16,9 @@
 
 namespace locus::internal {
 
-// Decides which sections allocate how much when, and puts what they were granted where callers find
-// it. Does no I/O and reads no clock: (state, time) -> requests, (state, reply, time) -> state.
-// Times are since boot. One request a section is in flight at a time.
+// Decides which sections allocate how much when, and publishes the granted segments to callers.
+// Does no I/O and reads no clock: (state, time) -> requests, (state, reply, time) -> state. Times
+// are since boot. One request a section is in flight at a time.
 // Thread safety: none; the counters it works on may be used by others meanwhile.
 template <typename Traits = CounterTraits>
 class SegmentLoaderOf {
@@ -45,7 +45,7 @@ class SegmentLoaderOf {
         sections_(last - first + 1),
         random_(seed) {}
 
-  // What to ask the store for now; the answer goes to Granted or Failed.
+  // The requests to the store that are due now; the answer goes to Granted or Failed.
   std::vector<SegmentRequest> Collect(absl::Duration now) {
     if (now >= next_tick_) Tick(now);
     std::vector<SegmentRequest> requests;
@@ -53,14 +53,14 @@ class SegmentLoaderOf {
     for (size_t seen = 0; seen < sections_.size(); ++seen) {
       uint32_t i = first_ + static_cast<uint32_t>((resume_at_ + seen) % sections_.size());
       if (requests.size() == kMostRequests) {
-        // The next call goes on here: from the front it would ask for the same sections again.
+        // The next call continues here: from the front it would ask for the same sections again.
         more_to_collect_ = true;
         resume_at_ = i - first_;
         break;
       }
       Section& section = At(i);
-      // While the store is not asked anyway, requests of callers stay where they are, so that
-      // callers do not wake the loader again and again.
+      // While the store is left alone, requests of callers stay pending, so that callers do not
+      // wake the loader again and again.
       bool stopped = now < retry_at_ || (section.lead_used_up && section.due > now);
       if (section.wanted && (section.in_flight || stopped)) continue;
       if (uint8_t asked = counters_.TakeRequests(i)) Hear(i, asked, now);
@@ -85,20 +85,20 @@ class SegmentLoaderOf {
       section.room_grows_at =
           now + std::max(grant.lead + grant.room - LongestLead(), absl::ZeroDuration());
       if (grant.wait == absl::InfiniteDuration()) {
-        // Callers find a segment past all limits, and answer OUT_OF_RANGE.
+        // Callers find a segment past all limits, and return OUT_OF_RANGE.
         section.wanted = false;
         Install(requests[i].section, SegmentWord({kEndOfSequences, 64}), now);
         continue;
       }
       if (grant.segment.length == 0) {
-        // A little longer than until 64 fit, so that a store is not asked every 4 ms.
+        // A little longer than until 64 fit, so that a store is not called every 4 ms.
         section.due = now + grant.wait + absl::Milliseconds(50);
         section.lead_used_up = true;
         continue;
       }
       section.lead_used_up = false;
       bool first = section.last_length == 0;
-      // Callers who asked before the first segment came were not starved.
+      // Callers that asked before the first segment came were not starved.
       if (first) counters_.TakeRequests(requests[i].section);
       section.seen = std::max(section.seen, grant.segment.end());
       section.last_length = requests[i].length;
@@ -111,13 +111,13 @@ class SegmentLoaderOf {
     if (next_tick_ == absl::InfiniteDuration()) next_tick_ = now + tick();
   }
 
-  // The store did not answer, or refused; what it granted nevertheless is never used.
+  // The store did not answer, or refused; segments that it granted nevertheless are never used.
   void Failed(std::span<const SegmentRequest> requests, absl::Duration now) {
     for (const SegmentRequest& request : requests) At(request.section).in_flight = false;
     retry_at_ = now + backoff_.Next(random_());
   }
 
-  // When Collect has something to do next, new requests of callers apart.
+  // When Collect next has something to do without new requests of callers.
   absl::Duration NextDue() const {
     absl::Duration next = more_to_collect_ ? std::min(next_tick_, retry_at_) : next_tick_;
     for (const Section& section : sections_) {
@@ -133,7 +133,7 @@ class SegmentLoaderOf {
     return std::any_of(sections_.begin(), sections_.end(),
                        [](const Section& section) { return section.lead_used_up; });
   }
-  // What part of max_lead the section that has used most of it has left: time gives it back.
+  // The part of max_lead that is left in the section that has used most of it; it grows with time.
   double Headroom(absl::Duration now) const {
     double least = 1;
     for (const Section& section : sections_) {
@@ -142,7 +142,7 @@ class SegmentLoaderOf {
     }
     return least;
   }
-  // How long the section that will be out first goes on without the store.
+  // How long the first section to run out can continue without the store.
   absl::Duration Autonomy(absl::Duration now) const {
     absl::Duration least = absl::InfiniteDuration();
     for (uint32_t i = first_; i < end(); ++i) least = std::min(least, AutonomyOf(i, now));
@@ -152,7 +152,7 @@ class SegmentLoaderOf {
 
  private:
   static constexpr uint64_t kEndOfSequences = uint64_t{1} << 56;
-  // Of one call to the store, so that a transaction stays small where sections are.
+  // Limit of one call to the store, so that a transaction stays small where sections are small.
   static constexpr size_t kMostRequests = 1024;
 
   struct Held {
@@ -166,8 +166,8 @@ class SegmentLoaderOf {
     bool wanted = false;
     bool in_flight = false;
     bool lead_used_up = false;
-    // As of the last grant. Room grows with time, once the floor is above base: until then a lead
-    // and its room are more than max_lead together.
+    // As of the last grant. Room grows with time, once the floor is above base: until then, lead
+    // and room together are more than max_lead.
     absl::Duration room = absl::InfiniteDuration();
     absl::Duration room_grows_at;
     SegmentWord to_replace;    // in use and getting old
@@ -193,7 +193,7 @@ class SegmentLoaderOf {
                                counters_.SecondsInUse(i, now), horizon_);
   }
 
-  // Rounded up to 64 times a power of two, as the longest and the last one are.
+  // Rounded up to 64 times a power of two, like the longest and the last length.
   uint64_t LengthFor(uint32_t i, absl::Duration now) const {
     uint64_t longest = 64 * std::bit_floor(std::max<uint64_t>(space_.max_lead / 4 / 64, 1));
     uint64_t length =
@@ -210,7 +210,7 @@ class SegmentLoaderOf {
     return absl::Seconds(static_cast<double>(left + counters_.NextLength(i)) / rate);
   }
 
-  // Decides what follows from the requests of callers (CountersOf::Request).
+  // Handles the requests of callers (CountersOf::Request).
   void Hear(uint32_t i, uint8_t asked, absl::Duration now) {
     Section& section = At(i);
     bool starved = (asked & CountersOf<Traits>::kStarved) != 0;
@@ -236,7 +236,7 @@ class SegmentLoaderOf {
     section.held.push_back({segment, now});
     SegmentWord current = counters_.Current(i);
     bool replace = current.empty() || current == section.to_replace;
-    // Segments come into use in their order: one that waits already goes first.
+    // Segments come into use in their order: one that already waits is first.
     bool in_turn = !counters_.PeekNext(i);
     if (replace && in_turn && counters_.Publish(i, current, segment, now)) {
       if (!current.empty()) ++totals_.dropped;
@@ -246,14 +246,14 @@ class SegmentLoaderOf {
     if (!counters_.Store(i, segment)) ++totals_.dropped;
   }
 
-  // Whether what is left would not last a horizon at the next tick.
+  // Whether the supply would not last a horizon at the next tick.
   bool IsShort(uint32_t i, absl::Duration now) const {
     return loading_rules::IsShort(AutonomyOf(i, now), horizon_) &&
            counters_.NextCount(i) < counters_.kDepth;
   }
 
-  // Every eighth of a horizon: forgets what is used up, gives up what is old, tops up what is
-  // short.
+  // Every eighth of a horizon: forgets used-up segments, gives up old ones, and asks for more where
+  // the supply is short.
   void Tick(absl::Duration now) {
     bool any_held = false;
     for (uint32_t i = first_; i < end(); ++i) {
@@ -295,7 +295,7 @@ class SegmentLoaderOf {
     });
   }
 
-  // Of a section in use: goes on with a younger segment, as soon as there is one.
+  // Moves a section in use to a younger segment, as soon as there is one.
   void ReplaceOld(uint32_t i, absl::Duration now) {
     Section& section = At(i);
     SegmentWord current = counters_.Current(i);

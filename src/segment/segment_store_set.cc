@@ -21,7 +21,7 @@ namespace {
 
 using Stores = std::vector<std::shared_ptr<SegmentStore>>;
 
-// No allocation starts from here: what is left is shorter than a segment.
+// No allocation starts from here on, because the rest is shorter than a segment.
 constexpr uint64_t kEnded = segment_rules::kEndOfSequences - 1;
 
 // SPACE-setN or SPACE-mapN. Layout 0 is SPACE itself: a store that is used alone.
@@ -30,15 +30,15 @@ absl::StatusOr<SpaceName> Named(const SpaceName& space, absl::string_view kind, 
   return SpaceName::Parse(absl::StrCat(space.str(), "-", kind, layout));
 }
 
-// A sequence above all that was, or can be, allocated from a space.
+// A sequence above everything that was, or can be, allocated from a space.
 uint64_t ReachOf(const SpaceView& view) {
   uint64_t reach = view.base >= kEnded ? 0 : view.base + view.options.max_lead;
   for (const SpaceView::Section& section : view.sections) reach = std::max(reach, section.head);
   return std::min(reach, kEnded);
 }
 
-// The spaces of earlier layouts in some stores. Those that do not exist count too: they must not be
-// created later.
+// The spaces of earlier layouts in some stores. Missing ones also count: they must not be created
+// later.
 class EarlierLayouts {
  public:
   // Finds the spaces, and creates those that are missing. FAILED_PRECONDITION: `may_be_used` is
@@ -69,7 +69,7 @@ class EarlierLayouts {
     return found;
   }
 
-  // From here on nothing is allocated from them, and reach() is above all that was.
+  // From here on nothing is allocated from them, and reach() is above all their allocations.
   absl::Status End(absl::Time now) {
     for (auto& [store, name] : spaces_)
       LOCUS_RETURN_IF_ERROR(store->Raise(name, kEnded, RaiseReach::kAnywhere, now).status());
@@ -162,7 +162,7 @@ absl::Status SegmentStoreSet::CheckMap(size_t i, const SpaceName& map) const {
       "): other ranges, names or order of stores; give this one a higher number"));
 }
 
-// Whether the member's map says that all stores have their maps. Errors of CheckMap.
+// Whether the member's map records that all stores have their maps. Errors of CheckMap.
 absl::StatusOr<bool> SegmentStoreSet::AllHaveMaps(size_t i, const SpaceName& map,
                                                   absl::Time now) const {
   LOCUS_RETURN_IF_ERROR(CheckMap(i, map));
@@ -170,8 +170,8 @@ absl::StatusOr<bool> SegmentStoreSet::AllHaveMaps(size_t i, const SpaceName& map
   return view.base >= kEnded;
 }
 
-// A later layout ends this one in its own stores, used or not. This one must not go on in the other
-// stores: they would allocate what the later layout allocations.
+// A later layout ends this one in its own stores, used or not. This one must not continue in the
+// other stores: they would allocate the sequences that the later layout allocates.
 absl::Status SegmentStoreSet::CheckNotOver(const SpaceName& stored, absl::Time now) const {
   const Member* over = nullptr;
   bool all_over = true;
@@ -196,7 +196,7 @@ absl::StatusOr<SpaceOptions> SegmentStoreSet::OpenMember(size_t i, const SpaceNa
     return absl::NotFoundError(absl::StrCat("layout ", layout_, " of space ", space.str(),
                                             " was not established to the end: ", map.str(),
                                             " of store ", Quoted(members_[i].name),
-                                            " does not say that all have theirs"));
+                                            " does not record that all stores have theirs"));
   }
   LOCUS_ASSIGN_OR_RETURN(SpaceName stored, StoredSpace(space));
   return members_[i].store->ReadOptions(stored);
@@ -213,8 +213,8 @@ absl::Status SegmentStoreSet::Establish(
   }
   LOCUS_ASSIGN_OR_RETURN(SpaceName map, Named(space, "map", layout_));
   LOCUS_ASSIGN_OR_RETURN(SpaceName stored, StoredSpace(space));
-  // A bound of what the established members can have allocated. All members were raised alike, so
-  // it holds for a member that was established and lost everything, too.
+  // An upper bound of the allocations of established members. All members were raised alike, so it
+  // also holds for a member that was established and lost everything.
   std::vector<bool> established;
   uint64_t reach_of_layout = 0;
   for (size_t i = 0; i < members_.size(); ++i) {

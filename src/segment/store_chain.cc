@@ -118,6 +118,7 @@ absl::Duration StoreChain::Load() {
     Report({.kind = GeneratorEvent::Kind::kStarved, .sections = static_cast<uint32_t>(starved)});
   }
   if (!requests.empty()) {
+    // Without the lock: the store may stall, and Stats and the messages of errors need the lock.
     absl::StatusOr<SegmentReply> reply = Allocate(requests);
     if (reply.ok()) {
       Granted(requests, *reply);
@@ -139,6 +140,7 @@ absl::StatusOr<SegmentReply> StoreChain::Allocate(std::span<const SegmentRequest
   absl::StatusOr<SegmentReply> reply =
       assigned_.store->Allocate(assigned_.space, space_options_, requests, sent_at);
   absl::Duration took = std::max(options_.clock->SinceBoot() - began, absl::ZeroDuration());
+  // The space is gone. It may come back before its layout is complete, so admit() checks it again.
   if (absl::IsNotFound(reply.status())) admitted_ = !assigned_.admit;
   MutexLock lock(mutex_);
   store_latency_.Add(took);
@@ -165,6 +167,7 @@ void StoreChain::Granted(std::span<const SegmentRequest> requests, const Segment
     refused_ = false;
     loader_.Granted(requests, reply, options_.clock->SinceBoot());
   }
+  // Callers first, then the event hook, which may take its time.
   loaded_.Notify();
   if (reply.loss_noticed) Report({.kind = GeneratorEvent::Kind::kLossNoticed});
   auto refused = static_cast<uint32_t>(requests.size()) - allocated.sections;

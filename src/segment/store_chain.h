@@ -18,20 +18,21 @@
 
 namespace locus::internal {
 
-// One store of a generator with all that its sections need: their loader, the thread or tasks it
-// runs on, the call under way, the last error. Chains share the counters and the signal to waiting
-// callers, and nothing that is held during a call to a store: a store that stalls delays no other.
+// One store of a generator and everything for its sections: their loader, the thread or tasks that
+// it runs on, the call under way, the last error. Chains share the counters and the signal to
+// waiting callers, but no lock that is held during a call to a store, so a store that stalls delays
+// no other.
 // Thread safety: all methods may be called from any thread, of the process that made it.
 class StoreChain {
  public:
   struct Assignment {
     std::shared_ptr<SegmentStore> store;
-    SpaceName space;   // as the store calls it
+    SpaceName space;   // its name in the store
     std::string name;  // in a set
     uint32_t first_section = 0;
     uint32_t last_section = 0;
-    // Must return OK before the store is asked for an allocation, if `admitted` is false or the
-    // store once did not know the space (the space may exist before it is complete). May be empty.
+    // Must return OK before the first allocation, if `admitted` is false or the store once did not
+    // know the space (the space may exist before it is complete). May be empty.
     std::function<absl::Status()> admit;
     bool admitted = true;
   };
@@ -41,7 +42,7 @@ class StoreChain {
              const OrderIdGenerator::Options& options, Counters& counters, ResultSignal& loaded);
 
   uint32_t last_section() const { return assigned_.last_section; }
-  // Has the loader look at the requests of callers. `news`: whether there is one that it was not
+  // Makes the loader look at the requests of callers. `news`: whether there is one that it was not
   // woken for yet.
   void Wake(bool news) {
     if (news || !driver_->started()) driver_->Wake();
@@ -49,13 +50,13 @@ class StoreChain {
   bool started() const { return driver_->started(); }
 
   // The code for a caller that finds no sequence: UNAVAILABLE, or FAILED_PRECONDITION if the
-  // store's last answer was that somebody must repair it.
+  // store's last answer was that it needs repair.
   absl::StatusCode answer() const {
     return refused_.load(std::memory_order_relaxed) ? absl::StatusCode::kFailedPrecondition
                                                     : absl::StatusCode::kUnavailable;
   }
   // The status with a message, for a caller whose deadline passed (UNAVAILABLE becomes
-  // DEADLINE_EXCEEDED) or who is refused.
+  // DEADLINE_EXCEEDED) or that is refused.
   absl::Status Explain(absl::StatusCode code) const;
   StoreStats Stats() const;
   uint64_t dropped() const;
@@ -72,7 +73,7 @@ class StoreChain {
   const OrderIdGenerator::Options& options_;
   ResultSignal& loaded_;
   bool admitted_;                     // false: assigned_.admit comes first; of the loading thread
-  std::atomic<bool> refused_{false};  // the store's last answer was that somebody must repair it
+  std::atomic<bool> refused_{false};  // the store's last answer was that it needs repair
 
   mutable Mutex mutex_;
   SegmentLoader loader_ ABSL_GUARDED_BY(mutex_);
@@ -83,7 +84,7 @@ class StoreChain {
   absl::Duration clock_offset_ ABSL_GUARDED_BY(mutex_);
   LatencyHistogram store_latency_ ABSL_GUARDED_BY(mutex_);
 
-  std::unique_ptr<LoadDriver> driver_;  // last: its end waits for a Load under way
+  std::unique_ptr<LoadDriver> driver_;  // last: its destructor waits for a Load under way
 };
 
 }  // namespace locus::internal

@@ -75,7 +75,7 @@ TEST(CountersTest, SegmentTakenTooLate_IsPutBackOrGivenUpButNeverGoesBackwards) 
   EXPECT_EQ(counters.overtaken(), 1u);
 }
 
-// What is empty tells nothing about what was in use before.
+// An empty segment shows nothing about the segment that was in use before.
 TEST(CountersTest, SegmentTakenTooLate_IsGivenUpAlsoWhenItsOvertakerWasDropped) {
   Counters counters(256, kNoLimit);
   ASSERT_TRUE(counters.Publish(0, SegmentWord(), Word(2560, 64), absl::ZeroDuration()));

@@ -49,7 +49,7 @@ class DrawingProcesses {
 
   // False: not within the time.
   bool WaitForEach(uint64_t more_ids, absl::Duration within = absl::Minutes(2)) const;
-  // Until each process could go on for so long without its store.
+  // Waits until each process could continue for this long without its store.
   bool WaitForAutonomy(absl::Duration at_least, absl::Duration within = absl::Seconds(120)) const;
 
   void KillAndRestart(int process);

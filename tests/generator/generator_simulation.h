@@ -7,7 +7,7 @@
 
 namespace locus {
 
-// What is broken in a simulated run, to show that the invariants would notice.
+// A fault of a simulated run, to show that the invariants would notice.
 enum class Fault {
   kNone,
   kTakeNextByPlainStore,  // a caller takes the next segment by a plain store, not by CAS
@@ -23,7 +23,7 @@ enum class Fault {
 // Returns what was violated; empty: nothing.
 std::string Simulate(uint64_t seed, Fault fault);
 
-// How much the runs so far have covered, so that a test can tell a simulation that does nothing.
+// How much the runs so far have covered, so that a test can detect a simulation that does nothing.
 struct SimulationCoverage {
   uint64_t ids = 0;
   uint64_t allocations = 0;

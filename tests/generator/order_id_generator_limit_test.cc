@@ -40,7 +40,7 @@ TEST_F(GeneratorTest, NarrowSequencesUsedUp_IsOutOfRangeWithoutWide) {
   EXPECT_EQ(store_->calls(), calls) << "nothing more is allocated";
 }
 
-TEST_F(GeneratorTest, NarrowSequencesUsedUp_GoOnWideWhenAsked) {
+TEST_F(GeneratorTest, NarrowSequencesUsedUp_ContinueWideWhenAsked) {
   options_.wide = true;
   auto generator = Make();
   ASSERT_TRUE(store_
@@ -121,7 +121,7 @@ TEST_F(GeneratorTest, SequencesUsedUpByOthers_AreOutOfRange) {
   EXPECT_TRUE(absl::IsOutOfRange(generator->TryNext(kBuyer).status()));
 }
 
-TEST_F(GeneratorTest, NextPastTheLastSequence_SaysWhatAndWhere) {
+TEST_F(GeneratorTest, NextPastTheLastSequence_NamesTheVnodeAndTheLimit) {
   options_.executor = nullptr;
   auto generator = Make();
   ASSERT_TRUE(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a generator does while its store fails, refuses, loses allocations or grants what it must
-// not.
+// A generator whose store fails, refuses, loses allocations or grants wrong segments.
 #include <functional>
 #include <set>
 #include <vector>
@@ -15,7 +14,7 @@ namespace {
 using fakes::FaultySegmentStore;
 using fakes::ManualClock;
 
-TEST_F(GeneratorTest, StoreDown_IdsGoOnForTheHorizonThenAreUnavailable) {
+TEST_F(GeneratorTest, StoreDown_IdsContinueForTheHorizonThenAreUnavailable) {
   options_.horizon = absl::Seconds(100);
   auto generator = Make();
   // 1,000 a second, until segments have adapted.
@@ -73,7 +72,7 @@ TEST_F(GeneratorTest, StoreRefuses_CallersHearFailedPreconditionUntilItIsRepaire
   EXPECT_TRUE(generator->TryNext(kBuyer).ok());
 }
 
-TEST_F(GeneratorTest, WrongClock_GetsNoLease) {
+TEST_F(GeneratorTest, WrongClock_GetsNoSegment) {
   auto generator = Make();
   Take(*generator, kBuyer);
   ManualClock wrong(clock_.Now() + absl::Hours(1));
@@ -132,7 +131,7 @@ TEST_F(GeneratorTest, WokenAgainAndAgain_KeepsFewTimers) {
   EXPECT_LT(executor_.delayed(), 10u);
 }
 
-// A store of a user's own that grants less, or what it granted before.
+// A user's own store, whose replies a test spoils.
 class LyingStore : public FaultySegmentStore {
  public:
   explicit LyingStore(Clock& clock) : FaultySegmentStore(clock) {}

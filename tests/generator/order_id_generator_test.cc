@@ -145,8 +145,8 @@ TEST_F(GeneratorTest, MissingSpace_IsCreatedOnlyWhenAsked) {
   EXPECT_TRUE(absl::IsNotFound(OrderIdGenerator::Create(store_, options_).status()));
 }
 
-// What the fastest vnode does is not what its section does.
-TEST_F(GeneratorTest, SlowVnodeGoesOn_AfterTheFastestHasStopped) {
+// The rate of the fastest vnode is not the rate of its section.
+TEST_F(GeneratorTest, SlowVnodeContinues_AfterTheFastestHasStopped) {
   BuyerKey fast = BuyerKey::Uint64(0), slow = BuyerKey::Uint64(0);
   auto section = [](BuyerKey buyer) { return ShardGene::Of(buyer).value() / 256; };
   for (uint64_t i = 1; section(slow) != section(fast) || ShardGene::Of(slow) == ShardGene::Of(fast);

@@ -121,7 +121,7 @@ TEST_F(OwnThreadTest, ForkedChild_IsRefusedEverywhereAndMayDestroy) {
               return 0;
             }),
             0);
-  EXPECT_GT(generator->Next(kBuyer, Soon()).value(), before) << "the parent goes on";
+  EXPECT_GT(generator->Next(kBuyer, Soon()).value(), before) << "the parent continues";
 }
 
 TEST_F(OwnThreadTest, ForkedWhileTheLoaderWaits_ChildDestroysAtOnce) {

@@ -30,7 +30,7 @@ TEST_F(GeneratorTest, Warm_AllocatesForAllSectionsInOneCall) {
   }
   GeneratorStats stats = generator->Stats();
   EXPECT_GE(stats.allocations, 256u);
-  EXPECT_LE(stats.store_calls, 3u) << "the second one is for what comes next";
+  EXPECT_LE(stats.store_calls, 3u) << "the second one is for the next sequences";
   EXPECT_EQ(stats.waits, 1u) << "only Warm itself waited";
   EXPECT_EQ(stats.first_uses, 0u);
   EXPECT_EQ(stats.starved, 0u);
@@ -40,7 +40,7 @@ TEST_F(GeneratorTest, Warm_AllocatesForAllSectionsInOneCall) {
 }
 
 // One call to a store asks for 1,024 sections at most.
-TEST_F(GeneratorTest, WarmOfMoreSectionsThanACallTakes_GoesOnAtOnce) {
+TEST_F(GeneratorTest, WarmOfMoreSectionsThanACallTakes_ContinuesAtOnce) {
   options_.space_options = SpaceOptions{.section_size = 32};
   auto generator = Make();
   EXPECT_FALSE(generator->Warm(absl::ZeroDuration()).ok());

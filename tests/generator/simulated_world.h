@@ -16,7 +16,7 @@
 #include "tests/generator/generator_simulation.h"
 namespace locus {
 
-// What the runs of generator_simulation.cc have covered so far.
+// The coverage of the runs of generator_simulation.cc so far.
 inline SimulationCoverage coverage;
 
 inline constexpr uint32_t kVnodes = 16;
@@ -31,7 +31,7 @@ inline SpaceOptions SmallSpace() {
   return options;
 }
 
-// What a store keeps, and so what a backup holds.
+// The state of a store, and so of a backup.
 struct StoredState {
   uint64_t base = 0;
   uint64_t identity = 0;
@@ -199,7 +199,7 @@ class World {
   StoredState stored_;
   StoredState backup_;
   uint64_t identity_ = 0;
-  bool in_silence_ = false;  // rewound, and nobody has noticed
+  bool in_silence_ = false;  // rewound, and not noticed yet
 
   std::vector<Granted> granted_;
   std::map<std::pair<uint32_t, uint64_t>, bool> issued_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store loses a space, and somebody creates it again with other options while generators run.
+// The store loses a space, and an operator creates it again with other options while generators
+// run.
 #include <functional>
 #include <iostream>
 #include <random>

@@ -82,18 +82,18 @@ TEST_P(SegmentStoreContract, BadOptions_AreRefused) {
   EXPECT_TRUE(absl::IsNotFound(store_->ReadOptions(space_).status()));
 }
 
-TEST_P(SegmentStoreContract, FirstLease_StartsAboveAllThatAnEarlierStoreCouldHaveGranted) {
+TEST_P(SegmentStoreContract, FirstAllocation_StartsAboveAllThatAnEarlierStoreCouldHaveGranted) {
   SpaceOptions options;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
   SegmentGrant grant = Allocate(0, 64);
   EXPECT_GE(grant.segment.first, segment_rules::Floor(options, now()) + options.max_lead);
   EXPECT_EQ(grant.segment.length, 64u);
   EXPECT_GE(grant.room, segment_rules::FloorTime(options, int64_t{1 << 24} - 128))
-      << "base lifts what it may reach, too";
+      << "base also lifts the limit";
   EXPECT_EQ(store_->Show(space_, now())->losses, 1u);
 }
 
-TEST_P(SegmentStoreContract, Leases_NeverOverlapWithinASection) {
+TEST_P(SegmentStoreContract, Allocations_NeverOverlapWithinASection) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
   std::unique_ptr<SegmentStore> other = under_test_->Connect();
   uint64_t end = 0;
@@ -110,7 +110,7 @@ TEST_P(SegmentStoreContract, Leases_NeverOverlapWithinASection) {
   }
 }
 
-TEST_P(SegmentStoreContract, ManySectionsInOneLease_GetOneGrantEachInOrder) {
+TEST_P(SegmentStoreContract, ManySectionsInOneAllocation_GetOneGrantEachInOrder) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
   std::vector<SegmentRequest> requests;
   for (uint16_t section = 0; section < 256; ++section) {
@@ -122,7 +122,7 @@ TEST_P(SegmentStoreContract, ManySectionsInOneLease_GetOneGrantEachInOrder) {
   EXPECT_EQ(store_->Show(space_, now())->sections.size(), 256u);
 }
 
-TEST_P(SegmentStoreContract, BadRequest_RefusesTheWholeLease) {
+TEST_P(SegmentStoreContract, BadRequest_RefusesTheWholeAllocation) {
   SpaceOptions options;
   options.section_size = 256;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
@@ -137,7 +137,7 @@ TEST_P(SegmentStoreContract, BadRequest_RefusesTheWholeLease) {
   EXPECT_TRUE(store_->Show(space_, now())->sections.empty());
 }
 
-TEST_P(SegmentStoreContract, FloorAboveHead_LiftsTheNextLease) {
+TEST_P(SegmentStoreContract, FloorAboveHead_LiftsTheNextAllocation) {
   SpaceOptions options;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
   Allocate(3, 64);
@@ -147,7 +147,7 @@ TEST_P(SegmentStoreContract, FloorAboveHead_LiftsTheNextLease) {
   EXPECT_LT(grant.segment.first, segment_rules::Floor(options, now()) + 64);
 }
 
-TEST_P(SegmentStoreContract, Lead_ShortensLeasesThenStopsThemUntilTheFloorRises) {
+TEST_P(SegmentStoreContract, Lead_ShortensAllocationsThenStopsThemUntilTheFloorRises) {
   SpaceOptions options;
   options.max_lead = 1 << 16;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
@@ -226,12 +226,12 @@ TEST_P(SegmentStoreContract, LastSequences_AreAllocatedAndThenUsedUp) {
   EXPECT_EQ(Allocate(0, 64).wait, absl::InfiniteDuration());
 }
 
-TEST_P(SegmentStoreContract, RaiseFarAboveTheFloor_NeedsItsOwnWord) {
+TEST_P(SegmentStoreContract, RaiseFarAboveTheFloor_NeedsAnywhere) {
   SpaceOptions options;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
   uint64_t base = store_->Show(space_, now())->base;
   uint64_t near = segment_rules::Floor(options, now()) + (uint64_t{1} << 47) / 100;
-  // What MAX over a column of Snowflake IDs gives: it would end the narrow IDs of the space.
+  // The result of MAX over a column of Snowflake IDs: it would end the narrow IDs of the space.
   uint64_t far = (uint64_t{1} << 47) - 1;
   for (uint64_t to : {near + options.floor_rate, far}) {
     absl::Status refused = store_->Raise(space_, to, RaiseReach::kNearFloor, now()).status();
@@ -250,7 +250,7 @@ TEST_P(SegmentStoreContract, RaiseFarAboveTheFloor_NeedsItsOwnWord) {
   EXPECT_EQ(raise.after, far);
 }
 
-TEST_P(SegmentStoreContract, LeaseByOtherOptions_IsRefusedAndChangesNothing) {
+TEST_P(SegmentStoreContract, AllocationByOtherOptions_IsRefusedAndChangesNothing) {
   SpaceOptions stored;
   ASSERT_TRUE(store_->Create(space_, stored, now()).ok());
   uint64_t end = Allocate(0, 64).segment.end();
@@ -281,10 +281,10 @@ TEST_P(SegmentStoreContract, LeaseByOtherOptions_IsRefusedAndChangesNothing) {
   EXPECT_EQ(Allocate(0, 64).segment.first, end);
 }
 
-// The space is lost with all it had, and somebody creates it again with smaller sections: vnode 100
-// was in section 0, and now is in section 1. Processes that still hold the old options must not
-// allocation section 1 for other vnodes.
-TEST_P(SegmentStoreContract, SpaceCreatedAgainWithOtherOptions_RefusesThoseWhoKnowTheOldOnes) {
+// The space is lost with its data, and an operator creates it again with smaller sections: vnode
+// 100 was in section 0, and now is in section 1. Processes that still have the old options must not
+// allocate section 1 for other vnodes.
+TEST_P(SegmentStoreContract, SpaceCreatedAgainWithOtherOptions_RefusesCallersWithTheOldOnes) {
   SpaceOptions old_options, new_options;
   new_options.section_size = 64;
   ASSERT_TRUE(store_->Create(space_, old_options, now()).ok());
@@ -353,7 +353,7 @@ TEST_P(SegmentStoreContract, Spaces_AreIndependent) {
   EXPECT_LT(Allocate(0, 64).segment.first, uint64_t{1} << 45);
 }
 
-TEST_P(SegmentStoreContract, Show_TellsHeadsAndTimes) {
+TEST_P(SegmentStoreContract, Show_ReportsHeadsAndTimes) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
   Segment segment = Allocate(5, 128).segment;
   SpaceView view = store_->Show(space_, now()).value();
@@ -364,15 +364,15 @@ TEST_P(SegmentStoreContract, Show_TellsHeadsAndTimes) {
   EXPECT_GT(view.sections[0].lead, absl::Seconds(1000));
 }
 
-TEST_P(SegmentStoreContract, ConcurrentHandles_LeaseDisjointSegments) {
+TEST_P(SegmentStoreContract, ConcurrentHandles_AllocateDisjointSegments) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
-  constexpr int kThreads = 4, kLeases = 25;
+  constexpr int kThreads = 4, kAllocations = 25;
   std::vector<std::vector<Segment>> got(kThreads);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([this, &mine = got[t]] {
       std::unique_ptr<SegmentStore> store = under_test_->Connect();
-      for (int i = 0; i < kLeases;) {
+      for (int i = 0; i < kAllocations;) {
         SegmentRequest request{1, 64, 0};
         auto reply = store->Allocate(space_, SpaceOptions(), {&request, 1}, now());
         if (absl::IsUnavailable(reply.status())) continue;
@@ -386,7 +386,7 @@ TEST_P(SegmentStoreContract, ConcurrentHandles_LeaseDisjointSegments) {
   std::vector<Segment> all;
   for (auto& mine : got) all.insert(all.end(), mine.begin(), mine.end());
   std::sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.first < b.first; });
-  ASSERT_EQ(all.size(), size_t{kThreads * kLeases});
+  ASSERT_EQ(all.size(), size_t{kThreads * kAllocations});
   for (size_t i = 1; i < all.size(); ++i) EXPECT_GE(all[i].first, all[i - 1].end());
 }
 

@@ -17,9 +17,9 @@ namespace locus {
 class StoreUnderTest {
  public:
   virtual ~StoreUnderTest() = default;
-  // Another handle on the same stored state, as another process has it.
+  // Another handle on the same stored state, like that of another process.
   virtual std::unique_ptr<SegmentStore> Connect() = 0;
-  // Deletes every space past the engine, with what it allocated, as a lost disk does.
+  // Deletes every space with its allocations, without the engine, like a lost disk.
   virtual void LoseSpaces() = 0;
   // The time of the store, and of callers whose clock is right.
   virtual fakes::ManualClock& clock() = 0;

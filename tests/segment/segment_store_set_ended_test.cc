@@ -97,7 +97,7 @@ TEST_F(SegmentStoreSetEndedTest, EstablishCutOffAndAStoreDead_TheOthersDoNotBegi
   OrderIdGenerator::Options options;
   options.clock = &clock_;
   EXPECT_FALSE(OrderIdGenerator::Create(Set(1, {0, 1}), options).ok());
-  // What it would repeat: the same sections may be given to other stores under this number.
+  // It would repeat IDs: under this number the same sections may be given to other stores.
   server->dead = server->full = false;
   EXPECT_TRUE(Establish(Set(1, {3, 1}), Earlier::kNothingInUse).ok());
   server->dead = true;
@@ -126,7 +126,7 @@ TEST_F(SegmentStoreSetEndedTest, EmptyMemberNotEstablishedAgainToTheEnd_Allocate
   };
   stores_[0]->PutBack(*empty, MemorySegmentStore::Rewind::kNewIdentity);
   EXPECT_FALSE(take());
-  // As far as Establish may have come: the space is there, but not yet above the earlier
+  // The state after an interrupted Establish: the space exists, but is not yet above the earlier
   // allocations.
   SpaceName stored = Set(1, {0}).StoredSpace(space_).value();
   ASSERT_TRUE(stores_[0]->Create(stored, SpaceOptions(), clock_.Now()).ok());
@@ -174,7 +174,7 @@ TEST_F(SegmentStoreSetEndedTest, SameStoreTwice_IsRefusedBeforeAnythingEnds) {
   absl::Status status = set.Establish(space_, SpaceOptions(), clock_.Now(), Earlier::kEndEarlier);
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_LT(stores_[0]->Show(space_, clock_.Now())->base, (uint64_t{1} << 56) - 1)
-      << "whoever uses it goes on";
+      << "its users continue";
 }
 
 TEST_F(SegmentStoreSetEndedTest, EndedInAllItsStores_IsFoundAsItIs) {

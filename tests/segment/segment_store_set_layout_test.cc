@@ -21,7 +21,7 @@ TEST_F(SegmentStoreSetTest, StoreUsedAloneBecomesASet_NothingRepeatsAndTheOldOne
   ASSERT_TRUE(TakeAll(*set));
   absl::StatusOr<OrderId> id;
   while ((id = TryTake(*alone, BuyerOf(150))).ok()) {
-    ASSERT_TRUE(ids_.insert(*id).second) << "what it still held";
+    ASSERT_TRUE(ids_.insert(*id).second) << "the rest of its segment";
   }
   EXPECT_TRUE(absl::IsOutOfRange(id.status())) << id.status();
   EXPECT_TRUE(TakeAll(*set));
@@ -51,7 +51,7 @@ TEST_F(SegmentStoreSetTest, SectionsMoveToOtherStores_NothingRepeats) {
   for (uint32_t section = 0; section < 256; section += 5) {
     absl::StatusOr<OrderId> id;
     while ((id = TryTake(*first, BuyerOf(section))).ok()) {
-      ASSERT_TRUE(ids_.insert(*id).second) << "what it still held";
+      ASSERT_TRUE(ids_.insert(*id).second) << "the rest of its segment";
     }
     ASSERT_TRUE(absl::IsOutOfRange(id.status())) << id.status();
   }
@@ -60,7 +60,7 @@ TEST_F(SegmentStoreSetTest, SectionsMoveToOtherStores_NothingRepeats) {
   EXPECT_TRUE(absl::IsOutOfRange(TryTake(*Open(Thirds(1)).value(), BuyerOf(0)).status()));
 }
 
-TEST_F(SegmentStoreSetTest, StoreLostForGood_ItsSectionsGoOnElsewhereWithoutARepeat) {
+TEST_F(SegmentStoreSetTest, StoreLostForGood_ItsSectionsContinueElsewhereWithoutARepeat) {
   ASSERT_TRUE(Establish(Thirds()).ok());
   auto first = Open(Thirds()).value();
   ASSERT_TRUE(TakeAll(*first));
@@ -70,7 +70,7 @@ TEST_F(SegmentStoreSetTest, StoreLostForGood_ItsSectionsGoOnElsewhereWithoutARep
   EXPECT_TRUE(TakeAll(*second));
 }
 
-// What the documents warn of.
+// The case that docs/operations.md warns of.
 TEST_F(SegmentStoreSetTest, StoreInUseThatIsNeitherMemberNorRetired_MayRepeat) {
   ASSERT_TRUE(Establish(Thirds()).ok());
   auto first = Open(Thirds()).value();

@@ -89,7 +89,7 @@ TEST_F(SegmentStoreSetTest, DeadStore_StopsItsSectionsOnlyAndRecovers) {
   EXPECT_TRUE(generator->Stats().last_store_error.ok());
 }
 
-TEST_F(SegmentStoreSetTest, StoreThatRefuses_IsToldToItsSectionsOnly) {
+TEST_F(SegmentStoreSetTest, StoreThatRefuses_ConcernsItsSectionsOnly) {
   ASSERT_TRUE(Establish(Thirds()).ok());
   auto generator = Open(Thirds()).value();
   stores_[0]->FailWith(absl::FailedPreconditionError("read-only"));
@@ -110,7 +110,7 @@ class Server : public FaultySegmentStore {
   bool dead = false;
 };
 
-TEST_F(SegmentStoreSetTest, StoreDeadAtTheStart_OthersServeAndItIsLookedAtLater) {
+TEST_F(SegmentStoreSetTest, StoreDeadAtTheStart_OthersServeAndItIsCheckedLater) {
   auto server = std::make_shared<Server>(clock_);
   stores_[1] = server;
   ASSERT_TRUE(Establish(Thirds()).ok());
@@ -197,7 +197,7 @@ TEST_F(SegmentStoreSetTest, StoreOfASetUsedAlone_AllocatesNothing) {
   EXPECT_TRUE(TakeAll(*generator, 3));
 }
 
-TEST_F(SegmentStoreSetTest, CreateSpace_NeverEndsWhatIsInUse) {
+TEST_F(SegmentStoreSetTest, CreateSpace_NeverEndsALayoutInUse) {
   options_.create_space = true;
   auto alone = OpenAlone(0);
   ASSERT_TRUE(TakeAll(*alone, 100));
@@ -232,7 +232,7 @@ TEST_F(SegmentStoreSetTest, OptionsThatDiffer_AreRefused) {
 
 // --- Layouts follow each other ---
 
-TEST_F(SegmentStoreSetTest, SetsThatCannotBe_AreRefused) {
+TEST_F(SegmentStoreSetTest, ImpossibleSets_AreRefused) {
   auto refused = [](std::vector<Member> members, uint32_t layout = 1) {
     return absl::IsInvalidArgument(SegmentStoreSet::Create(std::move(members), layout).status());
   };
