@@ -6,7 +6,7 @@
 namespace locus::internal {
 namespace {
 
-// Between two looks at one clock, a thread may rest.
+// A thread may be suspended between two readings of one clock.
 constexpr absl::Duration kNoJump = absl::Seconds(1);
 
 }  // namespace

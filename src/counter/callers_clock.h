@@ -12,20 +12,21 @@
 
 namespace locus::internal {
 
-// The caller's clock, by which engines judge together with a server's whether a counter is
-// forgotten. Caller and server may be one host, whose clock jumps ahead for both: so the wall clock
-// is believed to be later only once it has been so for a while by the time since boot. A process
-// that starts after the jump cannot tell.
+// The caller's clock. Engines use it, together with a server's clock, to decide whether a counter
+// is forgotten. Caller and server may be one host, whose clock jumps ahead for both: so a wall
+// clock that jumped ahead is believed only after it has stayed ahead for a while, by the time since
+// boot. A process that starts after the jump cannot tell.
 // Thread safety: all methods may be called from any thread.
 class CallersClock {
  public:
   // `clock` must outlive it.
   CallersClock(Clock& clock, absl::Duration ttl);
 
-  // The wall clock: what a new end counts from.
+  // The wall clock, from which a new end is computed.
   absl::Time Wall() const { return clock_.Now(); }
-  // Not after the wall clock, and not after what it would show had it not jumped ahead within the
-  // ttl, or within a day without one: a counter whose end this has passed is forgotten.
+  // A time at most the wall clock's, and at most the one that it would show had it not jumped ahead
+  // within the ttl (without a ttl, within a day). A counter whose end is before this time is
+  // forgotten.
   absl::Time Earlier();
 
  private:
@@ -33,9 +34,9 @@ class CallersClock {
   const ForkGuard home_;  // in a forked child the lock may be held for ever
   const absl::Duration believed_after_;
   Mutex mutex_;
-  // Between wall clock and time since boot, as it is believed.
+  // The believed difference between wall clock and time since boot.
   absl::Time boot_ ABSL_GUARDED_BY(mutex_);
-  // A later one that the wall clock says, and since when.
+  // A later difference that the wall clock shows, and since when.
   struct Later {
     absl::Time boot;
     absl::Duration since;

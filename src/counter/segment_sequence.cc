@@ -43,8 +43,8 @@ std::string_view ToString(SegmentSequenceEvent::Kind kind) {
   return "unknown";
 }
 
-// What callers do: take from the cursor, or from the block of their thread; where they find
-// nothing, have the supply move on, and wait for it.
+// The callers' side: takes from the cursor, or from the block of the caller's thread. Without a
+// number it makes the supply move on, and waits for it.
 class SegmentSequence::Rep {
  public:
   Rep(std::shared_ptr<Sequencer> sequencer, std::string key, const Options& options)
@@ -71,9 +71,13 @@ class SegmentSequence::Rep {
   absl::StatusOr<SequenceBlock> TryNextBlock(int64_t count) {
     const auto wanted = static_cast<uint64_t>(count);
     while (true) {
+      // Read before the numbers are taken: so it is the time of their segment, or of an earlier
+      // one.
       SequenceSupply::Moment held_until = supply_.held_until();
       SequenceCursor::Taken taken = supply_.cursor().Take(wanted);
       if (taken.count == 0) LOCUS_RETURN_IF_ERROR(TakeSlowly(wanted, taken, held_until));
+      // Checked after the numbers were taken: after a pause in between they are skipped, not handed
+      // out late.
       if (!expires_ || !supply_.IsOver(held_until)) {
         return SequenceBlock{taken.first, supply_.step(), static_cast<int64_t>(taken.count)};
       }
@@ -82,7 +86,7 @@ class SegmentSequence::Rep {
     }
   }
 
-  // As `attempt`, but waits to the deadline, and says more when it fails.
+  // As `attempt`, but waits to the deadline, and its errors have messages.
   template <typename Attempt>
   auto Waiting(internal::ResultSignal::Deadline deadline, Attempt attempt) -> decltype(attempt()) {
     auto result = loaded_.RetryUntil(deadline, attempt);
@@ -109,7 +113,7 @@ class SegmentSequence::Rep {
   // Out of line, so that TryNext saves no registers.
   [[gnu::noinline]] absl::StatusOr<int64_t> TryNextSlowly(uint64_t generation, uint64_t word) {
     SequenceCursor::Taken taken = supply_.cursor().Resolve(1, generation, word);
-    SequenceSupply::Moment held_until;  // not looked at: is_plain_
+    SequenceSupply::Moment held_until;  // without a check: is_plain_
     if (taken.count == 0) LOCUS_RETURN_IF_ERROR(TakeSlowly(1, taken, held_until));
     return taken.first;
   }
@@ -128,6 +132,7 @@ class SegmentSequence::Rep {
   }
 
   [[gnu::noinline]] absl::StatusOr<int64_t> DrawForThread() {
+    // The thread is about to end, and could not keep the rest of a block.
     if (!ThreadBlocks::CanHold()) {
       LOCUS_ASSIGN_OR_RETURN(SequenceBlock block, TryNextBlock(1));
       return block.first;
@@ -144,7 +149,7 @@ class SegmentSequence::Rep {
   }
 
   // Nothing was taken: moves on to the next segment and takes from it, or asks the loader.
-  // `held_until` becomes what the supply said before.
+  // `held_until` becomes the value that the supply gave before.
   absl::Status TakeSlowly(uint64_t wanted, SequenceCursor::Taken& taken,
                           SequenceSupply::Moment& held_until) {
     while (taken.count == 0) {
@@ -168,7 +173,7 @@ class SegmentSequence::Rep {
   internal::ResultSignal loaded_;
   std::atomic<uint64_t> skipped_{0};
   std::optional<ThreadBlocks> blocks_;  // set with Options::thread_block
-  SequenceSupply supply_;               // its end waits for a call to the sequencer under way
+  SequenceSupply supply_;  // its destructor waits for a call to the sequencer under way
   const bool expires_;
   bool is_plain_ = false;  // TryNext takes from the cursor, and that is all
 };

@@ -11,7 +11,7 @@
 
 namespace locus::internal {
 
-// How a cursor is; a test explores interleavings by atomics of its own.
+// The parameters of a cursor; a test explores interleavings by atomics of its own.
 struct SequenceCursorTraits {
   template <typename T>
   using Atomic = std::atomic<T>;
@@ -21,12 +21,13 @@ struct SequenceCursorTraits {
 
 // One counter over segments that are installed one after the other. One word holds the generation
 // of the segment in use (high bits) and how many of its numbers were used (low bits), so that a
-// number is taken by one unconditional fetch_add: those who find the segment used up raise the low
-// bits of that generation only, and the word is replaced when the next one is installed.
+// number is taken by one unconditional fetch_add. A caller that finds the segment used up raises
+// only the low bits of that generation, and the word is replaced when the next segment is
+// installed.
 //
-// Where a generation's numbers begin stands in a ring of slots, written before the word that names
-// the generation. Readers check the generation after reading: a slot that was written anew
-// meanwhile costs the reader its number, and never gives it another's.
+// A ring of slots holds the first number of each generation; a slot is written before the word that
+// names its generation. Readers check the generation after reading: if the slot was overwritten
+// meanwhile, the reader loses its number, but never gets another one's.
 //
 // Thread safety: Take from any thread; Install, Exhaust, Close and the accessors from one at a
 // time.
@@ -46,10 +47,10 @@ class SequenceCursorOf {
   struct Taken {
     int64_t first = 0;
     uint64_t count = 0;  // 0: none
-    // Without numbers: the generation that was used up; 0: none is in use.
+    // Without numbers: the generation that was used up; 0: no segment is in use.
     uint64_t generation = 0;
-    // Without numbers: up to so many were skipped, because this thread was too slow to read where
-    // they begin.
+    // Without numbers: at most how many were skipped, because this thread was too slow to read
+    // their first one.
     uint64_t skipped = 0;
   };
 
@@ -65,16 +66,16 @@ class SequenceCursorOf {
 
   // The same in two steps. False: `taken` comes from Resolve.
   bool TryTake(uint64_t wanted, Taken& taken, uint64_t& generation, uint64_t& word) {
-    // All that can be is read before the fetch_add: what follows a locked instruction waits for it.
-    // Acquire pairs with the release in Install: the slot of that generation is written.
+    // Reads as much as possible before the fetch_add, because instructions after a locked one wait
+    // for it. Acquire pairs with the release in Install: the slot of that generation is written.
     generation = installed_.load(std::memory_order_acquire);
     const Slot& slot = slots_[generation % Traits::kSlots];
-    // Acquire: the slot's generation, read afterwards, is no older than what these saw.
+    // Acquire: the slot's generation, read afterwards, is no older than the values read here.
     int64_t first = slot.first.load(std::memory_order_acquire);
     uint64_t length = slot.length.load(std::memory_order_acquire);
     int64_t step = step_;
     word = word_.fetch_add(wanted, std::memory_order_acq_rel);
-    // Of a word with another generation this is above every length.
+    // For a word with another generation this is above every length.
     uint64_t offset = word - (generation << kOffsetBits);
     // While the slot holds this generation, no later one has the same bits in the word.
     if (offset >= length || slot.generation.load(std::memory_order_relaxed) != generation)
@@ -104,11 +105,11 @@ class SequenceCursorOf {
             .count = std::min(wanted, length - offset)};
   }
 
-  // Puts `length` numbers from `first` on in the place of what is in use, which is used up.
+  // Replaces the segment in use, which is used up, by `length` numbers from `first` on.
   void Install(int64_t first, uint64_t length) {
     LOCUS_CHECK(length > 0 && length <= kLongest);
     uint64_t generation = generation_ + 1;
-    if ((generation & kGenerationMask) == 0) ++generation;  // 0 says that nothing is in use
+    if ((generation & kGenerationMask) == 0) ++generation;  // 0 means that no segment is in use
     Slot& slot = slots_[generation % Traits::kSlots];
     // Release: a thread that sees part of the new content sees that the old one is gone.
     slot.generation.store(kNoGeneration, std::memory_order_relaxed);
@@ -122,13 +123,13 @@ class SequenceCursorOf {
     length_ = length;
   }
 
-  // Nothing more is handed out of the segment in use. Returns how many numbers of it were.
+  // Ends the segment in use: no more of its numbers are handed out. Returns how many were.
   uint64_t Exhaust() {
     const uint64_t word = ((generation_ & kGenerationMask) << kOffsetBits) | kLongest;
     return std::min(word_.exchange(word, std::memory_order_acq_rel) & kOffsetMask, length_);
   }
 
-  // Nothing is handed out any more. Returns how many numbers of the last segment were.
+  // Ends the cursor: no numbers are handed out any more. Returns how many of the last segment were.
   uint64_t Close() {
     return std::min(word_.exchange(0, std::memory_order_acq_rel) & kOffsetMask, length_);
   }
@@ -164,7 +165,8 @@ class SequenceCursorOf {
 
   Atomic<uint64_t>& word_;
   const int64_t step_;
-  // The last generation whose word was written. Rarely written, so not beside what is.
+  // The last generation whose word was written. Rarely written, so it is not on the cache line of
+  // the word.
   alignas(64) Atomic<uint64_t> installed_{0};
   std::array<Slot, Traits::kSlots> slots_;
 

@@ -21,9 +21,9 @@ struct SequenceUse {
   double seconds_in_use = 1;
 };
 
-// Decides how many numbers one counter takes from its sequencer when, by the rules that sections
-// of order IDs lease by. Does no I/O and reads no clock. Times are since boot. One request is in
-// flight at a time.
+// Decides how many numbers one counter takes from its sequencer when, by the rules that sections of
+// order IDs allocate by (loading_rules.h). Does no I/O and reads no clock. Times are since boot.
+// One request is in flight at a time.
 // Thread safety: none.
 class SequenceLoader {
  public:
@@ -31,8 +31,8 @@ class SequenceLoader {
   SequenceLoader(uint64_t shortest, uint64_t longest, absl::Duration horizon, uint64_t seed)
       : shortest_(shortest), longest_(longest), horizon_(horizon), random_(seed) {}
 
-  // Whether requests of callers may wait: the sequencer is not asked before a time that NextDue
-  // knows.
+  // Whether requests of callers may wait, because the sequencer is not called before the time that
+  // NextDue returns.
   bool stopped(absl::Duration now) const { return wanted_ && (in_flight_ || now < retry_at_); }
   // A caller moved on to the next segment, or was starved: it found none.
   void Hear(bool starved, const SequenceUse& use, absl::Duration now) {
@@ -55,7 +55,7 @@ class SequenceLoader {
                     loading_rules::Length(Rate(use), horizon_, last_length_, shortest_, longest_));
   }
 
-  // `use` is what there is with the new segment.
+  // `use` includes the new segment.
   void Granted(uint64_t count, const SequenceUse& use, absl::Duration now) {
     backoff_.Reset();
     retry_at_ = -absl::InfiniteDuration();
@@ -77,7 +77,7 @@ class SequenceLoader {
       due_ = now;
       return true;
     }
-    // Others may still return some.
+    // Other processes may still return numbers.
     retry_at_ = now + loading_rules::kBackoff.longest + backoff_.Next(random_());
     return false;
   }
@@ -86,7 +86,7 @@ class SequenceLoader {
     retry_at_ = now + backoff_.Next(random_());
   }
 
-  // When Collect has something to do next, new requests of callers apart.
+  // When Collect next has something to do without new requests of callers.
   absl::Duration NextDue() const {
     if (!wanted_ || in_flight_) return next_tick_;
     return std::min(next_tick_, std::max(due_, retry_at_));

@@ -14,9 +14,9 @@
 namespace locus::internal {
 namespace {
 
-// What can be returned when `used` numbers of `current` and none of `next` were handed out. A
-// counter takes back only the numbers of its last write: both batches together if `joined` (no
-// other process took numbers in between), otherwise only the last one.
+// The numbers that can be returned when `used` numbers of `current` and none of `next` were handed
+// out. A counter takes back only the numbers of its last write: both batches together if `joined`
+// (no other process took numbers in between), otherwise only the last one.
 struct Unused {
   SequenceBatch batch;
   int64_t used = 0;
@@ -68,6 +68,7 @@ uint64_t SequenceSupply::Bounded(int64_t length) const {
 }
 
 bool SequenceSupply::MoveOn(uint64_t generation) {
+  // First without the lock: callers that find no number come here again and again.
   if (closed_.load(std::memory_order_acquire)) return false;
   if (!has_next_.load(std::memory_order_acquire)) return cursor_.installed() != generation;
   {
@@ -139,6 +140,7 @@ SequenceUse SequenceSupply::Use(absl::Duration now) const {
 
 // One pass of the loader, on its thread.
 absl::Duration SequenceSupply::Load() {
+  // Read before the call: the numbers may be held from the beginning of the call that took them.
   const Moment asked_at = Now();
   int64_t count = 0;
   {
@@ -173,7 +175,8 @@ absl::StatusOr<SequenceBatch> SequenceSupply::Draw(int64_t count) {
     last = last_;
   }
   if (went_back_) {
-    // Nothing is taken from it: that would bring it, step by step, to numbers that others have.
+    // Takes nothing from it: each attempt would move it further, up to numbers that other processes
+    // have.
     absl::StatusOr<int64_t> value = sequencer_->Get(key_);
     if (absl::IsNotFound(value.status())) value = 0;
     LOCUS_RETURN_IF_ERROR(value.status());
@@ -187,8 +190,8 @@ absl::StatusOr<SequenceBatch> SequenceSupply::Draw(int64_t count) {
   }
   if (repeats_ || batch->first > last) return batch;
   went_back_ = true;
-  // The counter shows where it was, and one that was lost is unknown again. Where that fails, it is
-  // above without a Set.
+  // Sets the counter back to its old place; a counter that was lost becomes unknown again. If that
+  // fails, the counter is above and needs no Set.
   const absl::StatusOr<bool> returned = sequencer_->Return(key_, *batch, 0);
   refused_ = returned.ok() && *returned ? 0 : batch->last();
   return WentBack(std::max<int64_t>(0, batch->first - step_));
@@ -209,7 +212,8 @@ int64_t SequenceSupply::Collect(absl::Duration now) {
     if (asked != kNothing) loader_.Hear((asked & kStarved) != 0, use, now);
   }
   auto count = static_cast<int64_t>(loader_.Collect(use, now));
-  // Up to the limit, not past it: there a whole batch fails, or leaves out what is before it.
+  // Up to the limit, not past it: a batch past the limit fails as a whole, or skips the numbers
+  // before the limit.
   int64_t left = (limit_ - last_) / step_;
   return left > 0 ? std::min(count, left) : count;
 }
@@ -242,6 +246,7 @@ void SequenceSupply::Land(const absl::StatusOr<SequenceBatch>& batch, int64_t as
     last_ = batch->last();
     asked_at_ = asked_at;
     next_ = *batch;
+    // Callers that starved wait for this segment, so it goes into use at once.
     bool needed = !current_ || cursor_.used() == cursor_.length();
     if (needed && !closed_) {
       InstallNext(now);
@@ -300,9 +305,10 @@ absl::StatusOr<int64_t> SequenceSupply::Close(const std::function<void()>& befor
   std::optional<Unused> unused;
   {
     MutexLock lock(mutex_);
+    // A batch that is still under way is unused as a whole, and is also returned.
     while (in_flight_) landed_.Wait(mutex_);
     unused = Unused::Of(current_, used, next_, joined_);
-    // A counter that was forgotten meanwhile is not theirs any more.
+    // Numbers of a counter that was forgotten meanwhile must not be returned.
     if (IsPast(asked_at_)) unused = std::nullopt;
   }
   if (!unused || !options_.return_unused) return 0;

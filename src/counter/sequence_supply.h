@@ -21,13 +21,19 @@
 
 namespace locus::internal {
 
+// How this room works together. A Sequencer (locus/sequencer.h) takes numbers from an engine, by
+// the arithmetic of sequencer_rules.h; CallersClock lets engines forget counters with a ttl. A
+// SegmentSequence hands numbers to threads: from a SequenceCursor, which is one word, or from
+// ThreadBlocks, which are cut from the cursor. This supply puts segments into the cursor; its
+// SequenceLoader decides when to take how many numbers from the sequencer.
+
 // Keeps the cursor of one counter supplied: takes segments from the sequencer on the loader's
-// thread, ahead of need, puts them in use one after the other, and gives back what is left at the
-// end. Callers take from cursor() themselves and come here when they find nothing.
-// Thread safety: all methods may be called from any thread.
+// thread, ahead of need, puts them in use one after the other, and gives the rest back at the end.
+// Callers take from cursor() themselves, and call the supply when they find no number. Thread
+// safety: all methods may be called from any thread.
 class SequenceSupply {
  public:
-  // What callers ask the loader for. kMore: a segment came into use. kStarved: a caller found no
+  // Requests of callers to the loader. kMore: a segment came into use. kStarved: a caller found no
   // number.
   enum Request : uint8_t { kNothing = 0, kMore = 1, kStarved = 2 };
 
@@ -43,19 +49,20 @@ class SequenceSupply {
   // The code for callers that find no number.
   absl::StatusCode answer() const { return answer_.load(std::memory_order_relaxed); }
 
-  // Whether the counter is forgotten when nobody uses it (ttl). Others may then hand out what this
-  // process still has, so it hands nothing out later than half of the ttl after the call that took
-  // it began; the other half is a margin for clocks that run at different speeds. The wall clock
-  // counts as well as the time since boot: engines forget by wall clocks, which may jump ahead.
+  // Whether the counter is forgotten when it is not used (ttl). Other processes may then hand out
+  // the numbers that this process still has, so it hands nothing out later than half of the ttl
+  // after the call that took it began; the other half is a margin for clocks that run at different
+  // speeds. The wall clock counts as well as the time since boot: engines forget by wall clocks,
+  // which may jump ahead.
   bool expires() const { return hold_ != absl::InfiniteDuration(); }
   // A moment by both clocks, in nanoseconds.
   struct Moment {
     int64_t since_boot = 0;
     int64_t wall = 0;
   };
-  // Until when the numbers of the cursor may be handed out; without end for a counter that does not
-  // expire. What is read before a number is taken is that of its segment or of an earlier one: a
-  // number that was taken before then is this process' own.
+  // Until when the numbers of the cursor may be handed out; InfiniteFuture for a counter that does
+  // not expire. A value that is read before a number is taken belongs to that number's segment or
+  // to an earlier one, so a number taken before that time is this process's own.
   Moment held_until() const {
     return {held_until_.load(std::memory_order_acquire),
             held_until_by_wall_.load(std::memory_order_acquire)};
@@ -64,10 +71,10 @@ class SequenceSupply {
     const Moment now = Now();
     return now.since_boot >= held_until.since_boot || now.wall >= held_until.wall;
   }
-  // Lets nothing more be taken of the cursor where its time is over.
+  // Ends the cursor's segment if its time is over.
   void GiveUp();
 
-  // Puts the next segment in use after that of `generation`. False: none follows yet, or ever.
+  // Puts the segment after that of `generation` into use. False: there is none yet, or ever.
   bool MoveOn(uint64_t generation);
   void AskFor(Request request);
   // The status of a call that failed with `code`, with a message. In a forked child too.
@@ -84,7 +91,7 @@ class SequenceSupply {
     return {absl::ToInt64Nanoseconds(options_.clock->SinceBoot()),
             absl::ToUnixNanos(options_.clock->Now())};
   }
-  // Until when what was asked for then may be handed out. Requires expires().
+  // Until when numbers that were requested then may be handed out. Requires expires().
   Moment HeldUntil(const Moment& asked_at) const;
   // Whether its time is over; never without a ttl.
   bool IsPast(const Moment& asked_at) const { return expires() && IsOver(HeldUntil(asked_at)); }
@@ -117,7 +124,7 @@ class SequenceSupply {
 
   // Of Draw.
   bool went_back_ = false;  // the counter did
-  int64_t refused_ = 0;     // the last number that was taken after that, and is not handed out
+  int64_t refused_ = 0;     // the last number that was taken afterwards, and is not handed out
 
   // After the cursor's word.
   std::atomic<int64_t> held_until_{std::numeric_limits<int64_t>::max()};
@@ -135,9 +142,10 @@ class SequenceSupply {
   bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<SequenceBatch> current_ ABSL_GUARDED_BY(mutex_);  // the cursor's
   std::optional<SequenceBatch> next_ ABSL_GUARDED_BY(mutex_);
-  bool joined_ ABSL_GUARDED_BY(mutex_) = false;  // whether nobody drew between the last two taken
-  int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;     // number taken
-  Moment asked_at_ ABSL_GUARDED_BY(mutex_);      // for the batch taken last
+  // Whether no other process drew between the last two batches.
+  bool joined_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;  // number taken
+  Moment asked_at_ ABSL_GUARDED_BY(mutex_);   // for the batch taken last
   Moment current_asked_at_ ABSL_GUARDED_BY(mutex_);
   uint64_t given_up_ ABSL_GUARDED_BY(mutex_) = 0;  // of the cursor's numbers, by GiveUp
   absl::Duration installed_at_ ABSL_GUARDED_BY(mutex_);
@@ -149,7 +157,7 @@ class SequenceSupply {
   uint64_t store_failures_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status last_store_error_ ABSL_GUARDED_BY(mutex_);
 
-  std::unique_ptr<LoadDriver> driver_;  // last: its end waits for a Load under way
+  std::unique_ptr<LoadDriver> driver_;  // last: its destructor waits for a Load under way
 };
 
 }  // namespace locus::internal

@@ -82,7 +82,7 @@ absl::Status StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
-// What `call` to the engine returns; counts it, and the numbers that it took.
+// Returns the result of `call` to the engine; counts the call and the numbers that it took.
 template <typename Call>
 auto Counted(internal::CallCounts& counts, Call call, int64_t numbers = 0) -> decltype(call()) {
   auto began = std::chrono::steady_clock::now();
@@ -148,8 +148,8 @@ absl::Status Sequencer::CheckValue(std::string_view key, int64_t value) const {
       absl::StrCat("value ", value, " for key ", Quoted(key), " must be 0 to ", Limit(options_)));
 }
 
-// What an engine answers is compared with what it was asked: its rows can be edited by hand, and a
-// server or proxy can answer anything.
+// Compares the engine's answer with the request: rows can be edited by hand, and a server or proxy
+// can answer anything.
 absl::StatusOr<Sequencer::Taken> Sequencer::TakeNumbers(std::string_view key,
                                                         const std::string& name, int64_t count) {
   LOCUS_RETURN_IF_ERROR(CheckName(name, NameLook::kBefore));
@@ -164,6 +164,7 @@ absl::StatusOr<Sequencer::Taken> Sequencer::TakeNumbers(std::string_view key,
                      Limit(options_), ": check the stored value of the counter"));
   };
   LOCUS_ASSIGN_OR_RETURN(const Taken taken, Counted(*counts_, take, count));
+  // The counter may have begun with this call, and its type may have been created at the same time.
   if (taken.last == LastOfFirst(span, options_)) {
     LOCUS_RETURN_IF_ERROR(CheckName(name, NameLook::kBegun));
   }
@@ -242,6 +243,7 @@ absl::StatusOr<bool> Sequencer::Return(std::string_view key, const SequenceBatch
   }
   if (used == batch.count) return true;
   const int64_t value = batch.first + (used - 1) * batch.step;
+  // Engines store no number below 0.
   if (value < 0) return false;
   return Counted(*counts_, [&] { return PutBack(name, {batch.last(), batch.version}, value); });
 }

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "locus/sequencer.h"
 
-// The arithmetic of Sequencer, the same for all engines: where an engine computes by a statement
-// or script of its own, its tests hold that to this.
+// The arithmetic of Sequencer, the same for all engines. An engine that computes by a statement or
+// script of its own has tests that compare it with these functions.
 namespace locus::sequencer_rules {
 
 inline constexpr size_t kLongestKey = 512;
@@ -31,7 +31,7 @@ int64_t LongestBatch(const SequencerOptions& options);
 int64_t LastOfFirst(int64_t span, const SequencerOptions& options);
 
 // The last of the next numbers after `current` (nullopt: an unknown key), `span` = count * step in
-// all: current + span; for an unknown key LastOfFirst. Past the limit LastOfFirst, too, or
+// all: current + span; for an unknown key LastOfFirst. Past the limit also LastOfFirst, or
 // OUT_OF_RANGE, which names the key. 1 <= count <= LongestBatch.
 absl::StatusOr<int64_t> Advance(std::optional<int64_t> current, int64_t span,
                                 const SequencerOptions& options, std::string_view key);
@@ -40,7 +40,7 @@ absl::StatusOr<int64_t> Advance(std::optional<int64_t> current, int64_t span,
 absl::Status AtLimit(std::string_view key, int64_t current, int64_t span,
                      const SequencerOptions& options);
 
-// DATA_LOSS: what is stored is no number from 0 to 2^63 - 1.
+// DATA_LOSS: the stored value is not a number from 0 to 2^63 - 1.
 absl::Status NoNumber(std::string_view engine, std::string_view key, std::string_view stored);
 
 }  // namespace locus::sequencer_rules

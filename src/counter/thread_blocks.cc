@@ -9,13 +9,13 @@ namespace {
 
 std::atomic<uint64_t> last_identity{0};
 
-// Trivial, so that it can be asked while the thread's other objects are being destroyed.
+// Trivial, so that it can be read while the thread's other objects are being destroyed.
 constinit thread_local bool keeper_gone = false;
 
 }  // namespace
 
-// What one thread knows of all owners: who they are, how far it got, and the blocks that have no
-// slot.
+// One thread's state for all owners: their identities, the highest number it got of each, and the
+// blocks that have no slot.
 class ThreadKeeper {
  public:
   using Slot = ThreadBlocks::Slot;
@@ -40,7 +40,7 @@ class ThreadKeeper {
     ThreadBlock parked;
     uint64_t reached = 0;  // the highest number that this thread was given
   };
-  // What the thread holds of the owner, with the block brought into its slot.
+  // The thread's state of the owner, with the block moved into its slot.
   std::pair<Slot&, Held&> Of(const ThreadBlocks& owner) {
     if (!owners_.contains(owner.identity_)) ForgetClosed();
     Held& held = owners_[owner.identity_];
@@ -88,6 +88,7 @@ bool ThreadBlocks::TakeLeftOver() {
   MutexLock lock(shared_->mutex);
   auto& blocks = shared_->left_over;
   auto block = blocks.begin();
+  // The numbers of a thread must rise: a block that it has passed is left to other threads.
   while (block != blocks.end() && block->next <= held.reached) ++block;
   if (block == blocks.end()) return false;
   slot.block = *block;

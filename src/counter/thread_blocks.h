@@ -21,11 +21,11 @@ struct ThreadBlock {
 };
 
 // Numbers that threads hold for themselves, of any number of owners at once. A thread that ends
-// leaves what it did not use to threads that are not past it yet.
+// leaves its unused numbers to threads that have not passed them yet.
 //
-// An owner has an identity that never comes again, so what a thread still holds of one that is gone
-// is never taken for another's; it is forgotten when the thread next draws a block.
-// Thread safety: all methods may be called from any thread, after Close too.
+// An owner has an identity that never comes again, so a block of a destroyed owner is never
+// mistaken for a block of another owner. A thread drops such blocks when it next draws one. Thread
+// safety: all methods may be called from any thread, also after Close.
 class ThreadBlocks {
  public:
   // Numbers are `step` apart.
@@ -34,7 +34,7 @@ class ThreadBlocks {
   ThreadBlocks(const ThreadBlocks&) = delete;
   ThreadBlocks& operator=(const ThreadBlocks&) = delete;
 
-  // The calling thread's next number; nullopt: it has none. No lock, no shared write.
+  // The calling thread's next number; nullopt: it has no numbers. No lock, no shared write.
   std::optional<int64_t> Take() {
     Slot& slot = slots_[identity_ % kSlots];
     if (slot.identity != identity_ || slot.block.left == 0 || !open()) [[unlikely]] {
@@ -49,13 +49,13 @@ class ThreadBlocks {
 
   // False: the calling thread is about to end, and keeps nothing any more.
   static bool CanHold();
-  // Has the calling thread go on with what another one left. False: none did that this thread is
-  // not past already.
+  // Gives the calling thread a block that another one left. False: there is none that this thread
+  // has not passed.
   bool TakeLeftOver();
-  // Has the calling thread go on with `block`, which lies above all that it had.
+  // Gives the calling thread `block`, which lies above all of its earlier ones.
   void Give(ThreadBlock block);
 
-  // Take answers nullopt from now on.
+  // Take returns nullopt from now on.
   void Close();
 
  private:
@@ -66,9 +66,9 @@ class ThreadBlocks {
     uint64_t identity;  // of the owner; 0: none
     ThreadBlock block;
   };
-  // What outlives the owner as long as a thread refers to it.
+  // The part of the owner that lives as long as a thread refers to it.
   struct Shared {
-    // Whether this process may use it: also says so in a forked child, whose locks are copies.
+    // Whether this process may use it. False in a forked child, whose locks are copies.
     bool open() const { return words[0].load(std::memory_order_relaxed) != 0; }
 
     WipeOnForkWords words{1};  // 1 until Close

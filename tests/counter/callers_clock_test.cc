@@ -46,7 +46,7 @@ TEST_F(CallersClockTest, SecondJumpAhead_WaitsForAsLong) {
   EXPECT_EQ(Ahead(), absl::ZeroDuration());
 }
 
-TEST_F(CallersClockTest, JumpThatNobodySaw_CountsFromTheNextLook) {
+TEST_F(CallersClockTest, JumpBetweenReadings_CountsFromTheNextReading) {
   clock_.Advance(absl::Hours(100));
   clock_.Jump(absl::Hours(5));
   EXPECT_EQ(Ahead(), absl::Hours(5));

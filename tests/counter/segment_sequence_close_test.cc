@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the end of a sequence gives back, and what it leaves out.
+// The numbers that the end of a sequence gives back, and those that it leaves out.
 #include <random>
 
 #include "tests/counter/segment_sequence_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 
 std::chrono::steady_clock::time_point Past() { return std::chrono::steady_clock::now(); }
 
-TEST_F(SegmentSequenceTest, CleanShutdownAndRestart_GoesOnExactly) {
+TEST_F(SegmentSequenceTest, CleanShutdownAndRestart_ContinuesExactly) {
   std::mt19937_64 random(7);
   int64_t next = 1;
   for (int life = 0; life < 300; ++life) {
@@ -27,7 +27,7 @@ TEST_F(SegmentSequenceTest, CleanShutdownAndRestart_GoesOnExactly) {
   }
 }
 
-TEST_F(SegmentSequenceTest, Close_SaysHowManyWereReturned) {
+TEST_F(SegmentSequenceTest, Close_ReportsHowManyWereReturned) {
   auto sequence = Make();
   Take(*sequence, 10);
   PassTime();
@@ -96,7 +96,7 @@ TEST_F(SegmentSequenceTest, ReturnUnusedOff_LeavesAGapWithoutACall) {
   EXPECT_EQ(store_->calls(), calls);
 }
 
-TEST_F(SegmentSequenceTest, StoreDownAtTheEnd_CloseSaysSoAndTheNumbersAreAGap) {
+TEST_F(SegmentSequenceTest, StoreDownAtTheEnd_CloseFailsAndTheNumbersAreAGap) {
   auto sequence = Make();
   Take(*sequence, 10);
   PassTime();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Close gives back of a key whose numbers come again.
+// The numbers that Close gives back for a key whose numbers repeat.
 #include <functional>
 #include <memory>
 
@@ -41,8 +41,8 @@ class Interrupted : public Sequencer {
 class SegmentSequenceReturnTest : public ::testing::Test {
  protected:
   // Uses 1 of the first segment, 1 to 64, while the second one waits; `between` happened before
-  // that was taken. `ended`: so much time passed that neither may be used. Returns where the key is
-  // after Close.
+  // that was taken. `ended`: so much time has passed that neither batch may be used. Returns where
+  // the key is after Close.
   int64_t LastAfterClose(const SequencerOptions& options, std::function<void()> between,
                          bool ended = false) {
     keys_ = MemorySequencer::Create(options, clock_).value();
@@ -65,7 +65,7 @@ class SegmentSequenceReturnTest : public ::testing::Test {
   std::unique_ptr<MemorySequencer> keys_;
 };
 
-TEST_F(SegmentSequenceReturnTest, OthersDrewAWholeRoundInBetween_WhatTheyHoldIsNotReturned) {
+TEST_F(SegmentSequenceReturnTest, OthersDrewAWholeRoundInBetween_TheirNumbersAreNotReturned) {
   SequencerOptions options;
   options.max_value = 128;
   options.at_max = SequencerOptions::AtMax::kWrap;
@@ -76,7 +76,7 @@ TEST_F(SegmentSequenceReturnTest, OthersDrewAWholeRoundInBetween_WhatTheyHoldIsN
   EXPECT_EQ(LastAfterClose(options, round), 64);
 }
 
-TEST_F(SegmentSequenceReturnTest, KeyForgottenInBetween_WhatOthersHoldIsNotReturned) {
+TEST_F(SegmentSequenceReturnTest, KeyForgottenInBetween_NumbersOfOthersAreNotReturned) {
   SequencerOptions options;
   options.ttl = absl::Hours(1);
   auto forgotten = [this] {
@@ -86,7 +86,7 @@ TEST_F(SegmentSequenceReturnTest, KeyForgottenInBetween_WhatOthersHoldIsNotRetur
   EXPECT_EQ(LastAfterClose(options, forgotten, /*ended=*/true), 128) << "1 to 64 are others' now";
 }
 
-TEST_F(SegmentSequenceReturnTest, KeyThatCouldNotBeForgotten_GoesOnExactly) {
+TEST_F(SegmentSequenceReturnTest, KeyThatCouldNotBeForgotten_ContinuesExactly) {
   SequencerOptions options;
   options.ttl = absl::Hours(1);
   EXPECT_EQ(LastAfterClose(options, [] {}), 1);

@@ -79,7 +79,7 @@ TEST_F(SegmentSequenceTest, QuietKey_TakesShortSegments) {
   EXPECT_LE(LastOfKey(), 54) << "no more than two segments of two are ahead";
 }
 
-TEST_F(SegmentSequenceTest, MaxLength_BoundsWhatIsTaken) {
+TEST_F(SegmentSequenceTest, MaxLength_BoundsTheSegments) {
   options_.min_length = 1;
   options_.max_length = 16;
   auto sequence = Make();
@@ -205,7 +205,7 @@ TEST_F(SegmentSequenceTest, HighestNumber_IsGivenOut) {
 
 // --- The end ---
 
-TEST_F(SegmentSequenceTest, StoreDown_NumbersGoOnThenAreUnavailableAndRecover) {
+TEST_F(SegmentSequenceTest, StoreDown_NumbersContinueThenAreUnavailableAndRecover) {
   auto sequence = Make();
   Take(*sequence, 64);
   PassTime();
@@ -263,7 +263,7 @@ TEST_F(SegmentSequenceTest, FirstNumbersOfACounter_AreReportedAsItsBeginning) {
 }
 
 // As after an emptied or restored store.
-TEST_F(SegmentSequenceTest, CounterThatWentBack_IsRefusedUntilItIsSetAboveWhatWasTaken) {
+TEST_F(SegmentSequenceTest, CounterThatWentBack_IsRefusedUntilItIsSetAboveTheTakenNumbers) {
   auto sequence = Make();
   Take(*sequence, 64);
   PassTime();
@@ -392,12 +392,12 @@ TEST_F(SegmentSequenceTest, ClosedWithAThreadBlockInHand_RefusesItsRestToo) {
   EXPECT_EQ(Take(*sequence), 1);
   ASSERT_TRUE(sequence->Close().ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(sequence->TryNext().status()));
-  EXPECT_EQ(LastOfKey(), 50) << "a gap: what the thread had";
+  EXPECT_EQ(LastOfKey(), 50) << "a gap: the thread's numbers";
 }
 
 // --- What cannot be ---
 
-// An engine of a user's own that gives what it cannot have.
+// A user's own engine, which returns impossible numbers.
 class LyingSequencer : public Sequencer {
  public:
   explicit LyingSequencer(const SequencerOptions& options) : Sequencer(options) {}

@@ -40,7 +40,7 @@ class SequenceThreadTest : public ::testing::Test {
     for (std::thread& thread : threads) thread.join();
     return got;
   }
-  // All numbers, sorted; checks that those of each thread rise and none comes twice.
+  // All numbers, sorted; checks that the numbers of each thread rise and that none comes twice.
   static std::vector<int64_t> Sorted(const std::vector<std::vector<int64_t>>& got) {
     std::vector<int64_t> all;
     for (const auto& mine : got) {
@@ -103,7 +103,7 @@ TEST_F(SequenceThreadTest, ManyThreads_EveryNumberOnceAndNoneLeftOut) {
   EXPECT_EQ(all.back(), 80000) << "none is left out";
   EXPECT_EQ(sequence->Stats().skipped, 0u);
   EXPECT_GT(sequence->Close().value(), 0);
-  EXPECT_EQ(keys_->Get("k").value(), 80000) << "and the key goes on there";
+  EXPECT_EQ(keys_->Get("k").value(), 80000) << "and the key continues there";
 }
 
 TEST_F(SequenceThreadTest, ManyThreadsWithLateAnswers_NoNumberTwice) {
@@ -139,8 +139,8 @@ TEST_F(SequenceThreadTest, ManyThreadsWithLateAnswers_NoNumberTwice) {
   EXPECT_EQ(all.back(), static_cast<int64_t>(all.size())) << "none is left out";
 }
 
-// Closes while threads draw, again and again: what one life leaves the next one goes on with.
-TEST_F(SequenceThreadTest, ClosedWhileThreadsDraw_TheNextLifeGoesOnExactly) {
+// Closes while threads draw, again and again: each sequence continues where the one before ended.
+TEST_F(SequenceThreadTest, ClosedWhileThreadsDraw_TheNextLifeContinuesExactly) {
   options_.max_length = 1000;
   std::vector<int64_t> all;
   for (int life = 0; life < 60; ++life) {
@@ -179,14 +179,14 @@ TEST_F(SequenceThreadTest, ClosedWhileOthersWait_TheyHearOfItAtOnce) {
   waiter.join();
 }
 
-TEST_F(SequenceThreadTest, ClosedWhileACallIsUnderWay_WhatItBringsIsReturned) {
+TEST_F(SequenceThreadTest, ClosedWhileACallIsUnderWay_ItsNumbersAreReturned) {
   auto sequence = Make();
   store_->HoldAnswers();
   EXPECT_FALSE(sequence->TryNext().ok());
   while (store_->blocked() == 0) std::this_thread::yield();
   EXPECT_EQ(keys_->Get("k").value(), 64);
   std::thread healer([&] {
-    // A segment that came before it is closed would be followed by a second one.
+    // A segment that arrived before Close would be followed by a second one.
     while (!absl::IsFailedPrecondition(sequence->TryNext().status())) std::this_thread::yield();
     store_->Heal();
   });
@@ -241,7 +241,7 @@ TEST_F(SequenceThreadTest, ThreadsThatEnd_LeaveTheirRestToLaterOnes) {
   for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<int64_t>(i) + 1);
 }
 
-TEST_F(SequenceThreadTest, RestBelowWhatAThreadHad_IsNotTakenByIt) {
+TEST_F(SequenceThreadTest, RestBelowTheNumbersOfAThread_IsNotTakenByIt) {
   options_.thread_block = 10;
   auto sequence = Make();
   std::thread early([&] { EXPECT_EQ(sequence->Next(Soon()).value(), 1); });
@@ -269,7 +269,7 @@ TEST_F(SequenceThreadTest, RestBelowWhatAThreadHad_IsNotTakenByIt) {
   late.join();
 }
 
-TEST_F(SequenceThreadTest, ThreadsThatOutliveSequences_HarmNobody) {
+TEST_F(SequenceThreadTest, ThreadsThatOutliveSequences_DoNoHarm) {
   options_.thread_block = 10;
   std::atomic<int> life{0};
   std::atomic<SegmentSequence*> shared{nullptr};
@@ -307,7 +307,7 @@ TEST_F(SequenceThreadTest, ForkedChild_IsRefusedEverywhereAndMayDestroy) {
                 return 0;
               }),
               0);
-    EXPECT_EQ(sequence->Next(Soon()).value(), before + 1) << "the parent goes on";
+    EXPECT_EQ(sequence->Next(Soon()).value(), before + 1) << "the parent continues";
   }
 }
 

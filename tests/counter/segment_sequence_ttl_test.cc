@@ -24,7 +24,7 @@ class SegmentSequenceTtlTest : public SegmentSequenceTest {
   }
 };
 
-TEST_F(SegmentSequenceTtlTest, HalfOfTheTtl_EndsWhatIsHeld) {
+TEST_F(SegmentSequenceTtlTest, HalfOfTheTtl_EndsTheHeldNumbers) {
   auto sequence = Make();
   EXPECT_EQ(Take(*sequence, 3), (std::vector<int64_t>{1, 2, 3}));
   clock_.Advance(kTtl / 2 - absl::Seconds(1));
@@ -37,7 +37,7 @@ TEST_F(SegmentSequenceTtlTest, HalfOfTheTtl_EndsWhatIsHeld) {
   EXPECT_GT(next, 64);
 }
 
-TEST_F(SegmentSequenceTtlTest, ForgottenCounter_ItsNumbersAreOfThoseWhoBeganItAgain) {
+TEST_F(SegmentSequenceTtlTest, ForgottenCounter_ItsNumbersBelongToTheProcessThatBeganItAgain) {
   auto one = Make(), other = Make();
   EXPECT_EQ(Take(*one), 1);
   clock_.Advance(kTtl + absl::Seconds(1));
@@ -88,7 +88,7 @@ TEST_F(SegmentSequenceTtlTest, ThreadBlocks_DoNotOutliveTheirSegment) {
   EXPECT_TRUE(absl::IsUnavailable(sequence->TryNext().status()));
 }
 
-// Measures time by another's wall clock, as an engine of the same host does.
+// Measures time by another clock's wall time, like an engine on the same host.
 class WallClock : public Clock {
  public:
   explicit WallClock(Clock& of) : of_(of) {}
@@ -100,7 +100,7 @@ class WallClock : public Clock {
 };
 
 // The wall clock jumps ahead: the engine forgets the counter while numbers of it are held.
-TEST_F(SegmentSequenceTtlTest, WallClockThatJumpsAhead_EndsWhatIsHeld) {
+TEST_F(SegmentSequenceTtlTest, WallClockThatJumpsAhead_EndsTheHeldNumbers) {
   WallClock of_engine(clock_);
   SequencerOptions options;
   options.ttl = kTtl;
@@ -121,7 +121,7 @@ TEST_F(SegmentSequenceTtlTest, WallClockThatJumpsAhead_EndsWhatIsHeld) {
   EXPECT_EQ(one->Close().value(), 0) << "the counter is another one";
 }
 
-// Says that counters are forgotten, and keeps them: all is one life of the counter.
+// Reports that counters are forgotten, and keeps them: the counter has one life.
 class Keeping : public Sequencer {
  public:
   explicit Keeping(absl::Duration ttl) : Sequencer(OptionsWith(ttl)) {}

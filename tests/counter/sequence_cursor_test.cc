@@ -53,7 +53,7 @@ TEST(SequenceCursorTest, PollsOfAUsedUpSegment_CostTheNextOneNothing) {
   EXPECT_EQ(cursor.Take(1).first, 50);
 }
 
-TEST(SequenceCursorTest, Close_TellsExactlyWhatWasUsed) {
+TEST(SequenceCursorTest, Close_ReturnsExactlyTheNumbersUsed) {
   for (uint64_t used = 0; used <= 12; ++used) {
     std::atomic<uint64_t> word{0};
     SequenceCursor cursor(word, 1);
@@ -66,7 +66,7 @@ TEST(SequenceCursorTest, Close_TellsExactlyWhatWasUsed) {
   }
 }
 
-// Offsets of 12 bits and four generations: what takes years otherwise.
+// Offsets of 12 bits and four generations, so that wrapping does not take years.
 struct SmallWord : SequenceCursorTraits {
   static constexpr int kGenerationBits = 52;
 };
@@ -138,7 +138,7 @@ struct Race {
     }
     skipped += taken.skipped;
   }
-  // What is wrong if `used` of the numbers from 1 on were used.
+  // The fault if `used` of the numbers from 1 on were used; empty: none.
   void Check(uint64_t used) {
     std::sort(got.begin(), got.end());
     for (size_t i = 1; i < got.size(); ++i) ASSERT_NE(got[i], got[i - 1]) << "twice";
@@ -190,8 +190,8 @@ TEST(SequenceCursorInterleavings, TwoTakeTheLastNumbersWhileTheNextIsInstalled_A
   EXPECT_GT(runs, 100);
 }
 
-// What a reader meets who stands still while generations come round: with one bit all of them look
-// alike in the word, and share a slot.
+// A reader that stops while generations come round. With one bit all generations look alike in the
+// word, and share a slot.
 template <typename Traits>
 void StandStill(int installs, int most_changes) {
   std::optional<Race<Traits>> race;
@@ -216,15 +216,15 @@ void StandStill(int installs, int most_changes) {
   EXPECT_EQ(most_skipped, 1u) << "a reader that is too slow loses its number";
 }
 
-TEST(SequenceCursorInterleavings, ReaderStandsStillWhileAllLookAlike_NothingTwice) {
+TEST(SequenceCursorInterleavings, ReaderStopsWhileAllLookAlike_NothingTwice) {
   StandStill<AllAlike>(2, 3);
 }
 
-TEST(SequenceCursorInterleavings, ReaderStandsStillWhileGenerationsComeRound_NothingTwice) {
+TEST(SequenceCursorInterleavings, ReaderStopsWhileGenerationsComeRound_NothingTwice) {
   StandStill<Stepped>(6, 2);
 }
 
-TEST(SequenceCursorInterleavings, CloseWhileTwoTake_WhatItTellsIsWhatTheyGot) {
+TEST(SequenceCursorInterleavings, CloseWhileTwoTake_ReturnsTheNumbersTaken) {
   std::optional<Race<>> race;
   uint64_t used = 0;
   int runs = Interleavings::Explore(
@@ -244,7 +244,7 @@ TEST(SequenceCursorInterleavings, CloseWhileTwoTake_WhatItTellsIsWhatTheyGot) {
   EXPECT_GT(runs, 100);
 }
 
-TEST(SequenceCursorInterleavings, CloseAfterInstall_WhatItTellsIsWhatWasGotOfTheLastSegment) {
+TEST(SequenceCursorInterleavings, CloseAfterInstall_ReturnsTheNumbersTakenFromTheLastSegment) {
   std::optional<Race<>> race;
   uint64_t used = 0;
   int runs = Interleavings::Explore(

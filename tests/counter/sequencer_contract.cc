@@ -59,7 +59,7 @@ TEST_P(SequencerContract, Start_IsTheFirstNumberOfANewCounter) {
     EXPECT_EQ(batch.first, start);
     EXPECT_EQ(batch.last(), start + 3 * step);
     ASSERT_TRUE(sequencer->Set(key + "s", 0).ok());
-    EXPECT_EQ(sequencer->Next(key + "s").value(), step) << "a value goes on as it is";
+    EXPECT_EQ(sequencer->Next(key + "s").value(), step) << "a value stays unchanged";
   }
   ASSERT_TRUE(Connect()->Next("old").ok());
   EXPECT_EQ(Connect(From(1000, 1))->Next("old").value(), 2) << "a counter that has a value";
@@ -116,15 +116,15 @@ TEST_P(SequencerContract, Stats_CountCallsNumbersAndTheirTime) {
   EXPECT_EQ(stats.latency.total(), 3u);
 }
 
-TEST_P(SequencerContract, Get_TellsTheLastNumber) {
+TEST_P(SequencerContract, Get_ReturnsTheLastNumber) {
   auto sequencer = Connect();
   EXPECT_TRUE(absl::IsNotFound(sequencer->Get("a").status()));
   ASSERT_TRUE(sequencer->NextBatch("a", 7).ok());
   EXPECT_EQ(sequencer->Get("a").value(), 7);
-  EXPECT_EQ(Connect()->Get("a").value(), 7) << "for other handles too";
+  EXPECT_EQ(Connect()->Get("a").value(), 7) << "also for other handles";
 }
 
-TEST_P(SequencerContract, Set_DecidesWhatComesNext) {
+TEST_P(SequencerContract, Set_DecidesTheNextNumber) {
   auto sequencer = Connect();
   ASSERT_TRUE(sequencer->Set("a", 100).ok());
   EXPECT_EQ(sequencer->Next("a").value(), 101);
@@ -134,7 +134,7 @@ TEST_P(SequencerContract, Set_DecidesWhatComesNext) {
   EXPECT_EQ(Connect()->Next("a").value(), 2);
 }
 
-TEST_P(SequencerContract, SetIfNotExists_KeepsWhatThereIs) {
+TEST_P(SequencerContract, SetIfNotExists_KeepsAnExistingValue) {
   auto sequencer = Connect();
   EXPECT_EQ(sequencer->SetIfNotExists("a", 5).value(), true);
   EXPECT_EQ(sequencer->SetIfNotExists("a", 50).value(), false);
@@ -198,7 +198,7 @@ TEST_P(SequencerContract, HighestNumber_IsGivenOutAndNoMore) {
   EXPECT_TRUE(absl::IsOutOfRange(in_one->NextBatch("b", kHighest).status()));
 }
 
-TEST_P(SequencerContract, NumbersAboveWhatADoubleHolds_AreExact) {
+TEST_P(SequencerContract, NumbersAboveTheRangeOfADouble_AreExact) {
   constexpr int64_t kDouble = int64_t{1} << 53;
   auto sequencer = Connect();
   ASSERT_TRUE(sequencer->Set("a", kDouble - 2).ok());
@@ -314,7 +314,7 @@ TEST_P(SequencerContract, ReturnAfterAnyOtherWrite_IsTooLate) {
   EXPECT_EQ(sequencer->Return("d", batch, 5).value(), false) << "twice";
 }
 
-TEST_P(SequencerContract, ReturnOfWhatWasNeverTaken_IsRefused) {
+TEST_P(SequencerContract, ReturnOfABatchNeverTaken_IsRefused) {
   auto sequencer = Connect();
   SequenceBatch batch = sequencer->NextBatch("a", 10).value();
   EXPECT_TRUE(absl::IsInvalidArgument(sequencer->Return("a", batch, 11).status()));

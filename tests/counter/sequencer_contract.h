@@ -16,7 +16,7 @@ namespace locus {
 class SequencerUnderTest {
  public:
   virtual ~SequencerUnderTest() = default;
-  // Another handle on the same keys, as another process has it.
+  // Another handle on the same keys, like that of another process.
   virtual std::unique_ptr<Sequencer> Connect(const SequencerOptions& options) = 0;
   // Whether the engine keeps a key's version over wrap, Set and expiry, so that Return is exact.
   // An engine that cannot answers false from every Return.

@@ -37,7 +37,7 @@ TEST_P(SequencerContract, StartAndForgotten_StartsAgainAtStart) {
   EXPECT_EQ(Connect(options)->Next("a").value(), 50);
 }
 
-TEST_P(SequencerContract, ForgottenCounter_IsHandedOutByNobodyWhoTookNumbersBefore) {
+TEST_P(SequencerContract, ForgottenCounter_EarlierHoldersHandOutNoneOfItsNumbers) {
   auto observer = Connect();
   const SequencerOptions options = WithTtl(absl::Milliseconds(200));
   auto holder = SegmentSequence::Create(Connect(options), "a").value();
@@ -46,10 +46,10 @@ TEST_P(SequencerContract, ForgottenCounter_IsHandedOutByNobodyWhoTookNumbersBefo
   EXPECT_TRUE(absl::IsUnavailable(holder->TryNext().status())) << "it still had numbers";
   auto other = SegmentSequence::Create(Connect(options), "a").value();
   EXPECT_TRUE(other->Next(absl::Seconds(60)).ok());
-  EXPECT_TRUE(holder->Next(absl::Seconds(60)).ok()) << "goes on with others";
+  EXPECT_TRUE(holder->Next(absl::Seconds(60)).ok()) << "continues with others";
 }
 
-TEST_P(SequencerContract, KeyThatNobodyNames_IsForgotten) {
+TEST_P(SequencerContract, KeyThatNoCallNames_IsForgotten) {
   auto observer = Connect();
   auto brief = Connect(WithTtl(absl::Milliseconds(200)));
   SequenceBatch batch = brief->NextBatch("a", 10).value();
@@ -64,8 +64,8 @@ TEST_P(SequencerContract, KeyThatNobodyNames_IsForgotten) {
   EXPECT_EQ(observer->SetIfNotExists("set", 1).value(), true);
 }
 
-// Each kind of call that names a key with an hour to live, and whether the key outlives one that
-// nobody names.
+// Each kind of call that names a key with an hour to live, and whether the key outlives a key
+// without calls.
 TEST_P(SequencerContract, EachCall_RefreshesTheKey) {
   auto observer = Connect();
   auto brief = Connect(WithTtl(absl::Seconds(4)));
@@ -87,7 +87,7 @@ TEST_P(SequencerContract, EachCall_RefreshesTheKey) {
   EXPECT_EQ(observer->Get("stays").value(), 2);
 }
 
-// Who took numbers by the longer ttl, or without one, holds them for longer.
+// Callers that took numbers by the longer ttl, or without a ttl, hold them for longer.
 TEST_P(SequencerContract, CallWithAShorterTtl_ForgetsNoCounterEarlier) {
   auto lasting = Connect(WithTtl(absl::Hours(1)));
   auto kept = Connect();
