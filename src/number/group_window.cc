@@ -39,7 +39,7 @@ absl::StatusOr<GroupWindow> GroupWindow::Of(const SequenceType& type, absl::Time
   GroupWindow window;
   absl::CivilSecond start = StartOf(type.period, absl::ToCivilSecond(time, zone));
   absl::CivilSecond next = StartAfter(type.period, start);
-  // A second round where the clocks went back over the end of the group: it does not return.
+  // A second round if the clocks went back over the end of the group: the group does not return.
   for (int round = 0; round < kMostSkippedDays; ++round) {
     window.begin = FirstInstantOf(start, zone);
     window.end = FirstInstantOf(next, zone);
@@ -47,7 +47,7 @@ absl::StatusOr<GroupWindow> GroupWindow::Of(const SequenceType& type, absl::Time
     start = next;
     next = StartAfter(type.period, next);
   }
-  // What the group first shows; later than `start` where the zone skips that.
+  // The first local time that the group shows; later than `start` if the zone skips `start`.
   absl::CivilSecond shown = absl::ToCivilSecond(window.begin, zone);
   absl::TimeZone::CivilTransition change;
   if (zone.NextTransition(window.begin, &change) && change.to < change.from && change.to < shown) {

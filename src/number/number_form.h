@@ -19,15 +19,15 @@ namespace locus::internal {
 // How the numbers of a type are written: by its pattern, or as decimals where it has none.
 class NumberForm {
  public:
-  // INVALID_ARGUMENT: the type is no rule.
+  // INVALID_ARGUMENT: SequenceType::Check.
   static absl::StatusOr<NumberForm> Of(const SequenceType& type);
 
-  // The values of the other fields than {seq:N}, in pattern order; they refer to the texts of
-  // `named`. INVALID_ARGUMENT: a name is no such field, given twice, or missing, or a value is of
+  // The values of all fields except {seq:N}, in pattern order; they refer to the texts of `named`.
+  // INVALID_ARGUMENT: a name is not such a field, is given twice or is missing, or a value is of
   // the wrong kind.
   absl::StatusOr<std::vector<FieldValue>> ValuesOf(std::span<const NamedValue> named) const;
 
-  // `values` are those of the other fields than {seq:N}. The errors of NumberFormat::Format.
+  // `values` are the values of all fields except {seq:N}. The errors of NumberFormat::Format.
   // FAILED_PRECONDITION: the type has a period and no pattern.
   absl::StatusOr<std::string> Text(absl::Time shown, int64_t number,
                                    std::span<const FieldValue> values) const;

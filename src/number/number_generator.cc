@@ -32,8 +32,8 @@ namespace {
 constexpr char kObject[] = "a number generator";
 constexpr size_t kStripes = 32;
 
-// A rule in use, and the counters opened by it.
-struct Rule {
+// A sequence type in use, and its open counters.
+struct TypeInUse {
   SequenceType type;
   NumberForm form;
   std::shared_ptr<Sequencer> counters;
@@ -41,15 +41,15 @@ struct Rule {
 
 // The numbers of one group.
 struct Group {
-  std::shared_ptr<const Rule> rule;
+  std::shared_ptr<const TypeInUse> in_use;
   GroupWindow window;
   std::string name;  // as in NumberBlock
-  // How many the sequence took from the counter; its hook adds to it.
+  // The numbers that the sequence took from the counter; its hook adds to it.
   std::shared_ptr<std::atomic<uint64_t>> taken = std::make_shared<std::atomic<uint64_t>>(0);
   std::unique_ptr<SegmentSequence> sequence;
 };
 
-// What callers draw. Ready is asked before a number is drawn of the group; Write makes the result.
+// A kind of draw. Ready is called before a number is drawn from the group; Write makes the result.
 class OneNumber {
  public:
   using Result = absl::StatusOr<std::string>;
@@ -59,7 +59,7 @@ class OneNumber {
     return of.Next(deadline);
   }
   Result Write(const Group& of, absl::Time now, int64_t number) const {
-    return of.rule->form.Text(of.window.Shown(now), number, values_);
+    return of.in_use->form.Text(of.window.Shown(now), number, values_);
   }
 
  protected:
@@ -77,20 +77,20 @@ class OneNamedText : public OneNumber {
  public:
   explicit OneNamedText(std::span<const NamedValue> named) : OneNumber({}), named_(named) {}
   absl::Status Ready(const Group& of, absl::Time now) {
-    if (ready_for_ == of.rule) return absl::OkStatus();
-    LOCUS_ASSIGN_OR_RETURN(owned_, of.rule->form.ValuesOf(named_));
+    if (ready_for_ == of.in_use) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(owned_, of.in_use->form.ValuesOf(named_));
     values_ = owned_;
     const absl::Status writes = Write(of, now, 0).status();
-    // OUT_OF_RANGE is of counters that are used up.
+    // OUT_OF_RANGE is reserved for counters that are used up.
     if (absl::IsOutOfRange(writes)) return absl::InvalidArgumentError(writes.message());
     LOCUS_RETURN_IF_ERROR(writes);
-    ready_for_ = of.rule;
+    ready_for_ = of.in_use;
     return absl::OkStatus();
   }
 
  private:
   std::span<const NamedValue> named_;
-  std::shared_ptr<const Rule> ready_for_;
+  std::shared_ptr<const TypeInUse> ready_for_;
   std::vector<FieldValue> owned_;
 };
 
@@ -114,18 +114,19 @@ class OneBlock {
   int64_t count_;
 };
 
-absl::StatusOr<std::shared_ptr<const Rule>> MakeType(SequenceType type,
-                                                     const NumberGenerator::OpenCounters& open) {
+absl::StatusOr<std::shared_ptr<const TypeInUse>> MakeType(
+    SequenceType type, const NumberGenerator::OpenCounters& open) {
   LOCUS_ASSIGN_OR_RETURN(NumberForm form, NumberForm::Of(type));
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> counters, open(type.counter_options()));
-  return std::make_shared<Rule>(Rule{std::move(type), std::move(form), std::move(counters)});
+  return std::make_shared<TypeInUse>(
+      TypeInUse{std::move(type), std::move(form), std::move(counters)});
 }
 
 }  // namespace
 
 // Callers draw from the group of their stripe. A change of the group first takes it from all
-// stripes and then gives the new one to all: so once anybody draws from the new group, nobody draws
-// from the one before.
+// stripes and then gives the new one to all: so once one caller draws from the new group, no caller
+// draws from the previous one.
 class NumberGenerator::Rep {
  public:
   Rep(std::shared_ptr<SequenceTypeStore> types, OpenCounters open, std::string key,
@@ -169,8 +170,8 @@ class NumberGenerator::Rep {
       std::shared_ptr<Group> group;
       typename What::Result drawn = Draw(what, group);
       if (drawn.ok() || group == nullptr) return drawn;
-      // Decided now, drawn later: a number of this group and its date, also where the next group
-      // begins meanwhile. Calls that begin after that do not wait here.
+      // The group is decided now, the number drawn later: both belong to this group even if the
+      // next one begins meanwhile. Calls that begin after that do not wait here.
       const absl::Time now = options_.clock->Now();
       if (now >= group->window.end) continue;
       auto taken = what.Take(*group->sequence, deadline);
@@ -180,13 +181,13 @@ class NumberGenerator::Rep {
       }
       MutexLock lock(change_);
       if (current_ == group) return taken.status();
-      // Its sequence was closed, as another group came in use.
+      // Its sequence was closed because another group came into use.
     }
   }
 
   SequenceType Type() const {
     MutexLock lock(change_);
-    return rule_->type;
+    return in_use_->type;
   }
 
   NumberGeneratorStats Stats() const {
@@ -197,7 +198,7 @@ class NumberGenerator::Rep {
     if (current_ != nullptr) {
       stats.sequence = current_->sequence->Stats();
       stats.numbers += stats.sequence.numbers;
-      stats.type_version = rule_->type.version;
+      stats.type_version = in_use_->type.version;
     }
     stats.rolled = rolled_;
     stats.clock_behind = clock_behind_.load(std::memory_order_relaxed);
@@ -221,7 +222,7 @@ class NumberGenerator::Rep {
     return stripes_[index];
   }
 
-  // Where the group has no number, it is `failed_in`, and the error has no message.
+  // If the group has no number, `failed_in` becomes the group, and the error has no message.
   template <typename What>
   typename What::Result Draw(What& what, std::shared_ptr<Group>& failed_in) {
     Stripe& stripe = StripeOfThread();
@@ -229,6 +230,7 @@ class NumberGenerator::Rep {
       absl::Time now;
       {
         MutexLock lock(stripe.mutex);
+        // Under the lock of the stripe: the group and its date come from this one reading.
         now = options_.clock->Now();
         Group* group = stripe.group.get();
         if (group != nullptr && now < group->window.end) [[likely]] {
@@ -253,13 +255,13 @@ class NumberGenerator::Rep {
     }
   }
 
-  // Has a group in use that `now` is not behind.
+  // Makes sure that a group is in use that `now` is not past.
   absl::Status MoveOn(absl::Time now) {
     {
       MutexLock lock(change_);
       if (current_ == nullptr) return Dropped();
       if (now < current_->window.end) return absl::OkStatus();
-      LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Group> next, MakeGroup(rule_, now));
+      LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Group> next, MakeGroup(in_use_, now));
       ++rolled_;
       Install(std::move(next));
     }
@@ -268,20 +270,20 @@ class NumberGenerator::Rep {
   }
 
   absl::Status Dropped() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_) {
-    return absl::FailedPreconditionError(absl::StrCat("sequence type ", Quoted(rule_->type.name),
-                                                      " was dropped: create it again to go on"));
+    return absl::FailedPreconditionError(absl::StrCat("sequence type ", Quoted(in_use_->type.name),
+                                                      " was dropped: create it again to continue"));
   }
 
-  absl::StatusOr<std::shared_ptr<Group>> MakeGroup(std::shared_ptr<const Rule> rule,
+  absl::StatusOr<std::shared_ptr<Group>> MakeGroup(std::shared_ptr<const TypeInUse> in_use,
                                                    absl::Time now) const {
     auto group = std::make_shared<Group>();
-    LOCUS_ASSIGN_OR_RETURN(group->window, GroupWindow::Of(rule->type, now));
+    LOCUS_ASSIGN_OR_RETURN(group->window, GroupWindow::Of(in_use->type, now));
     LOCUS_ASSIGN_OR_RETURN(std::string counter,
-                           rule->type.CounterName(key_, group->window.Shown(now)));
-    if (rule->type.period != SequenceType::Period::kNone) {
+                           in_use->type.CounterName(key_, group->window.Shown(now)));
+    if (in_use->type.period != SequenceType::Period::kNone) {
       group->name = counter.substr(counter.rfind(':') + 1);
     }
-    SegmentSequence::Options options = rule->type.segment_options();
+    SegmentSequence::Options options = in_use->type.segment_options();
     options.horizon = options_.horizon;
     options.clock = options_.clock;
     options.executor = options_.executor;
@@ -293,8 +295,8 @@ class NumberGenerator::Rep {
       if (told) told(event);
     };
     LOCUS_ASSIGN_OR_RETURN(group->sequence,
-                           SegmentSequence::Create(rule->counters, counter, options));
-    group->rule = std::move(rule);
+                           SegmentSequence::Create(in_use->counters, counter, options));
+    group->in_use = std::move(in_use);
     return group;
   }
 
@@ -312,18 +314,21 @@ class NumberGenerator::Rep {
     if (current_ != nullptr) latest_ = std::max(latest_, current_->window.begin);
   }
 
-  // Puts a rule in use that was not.
+  // Puts another version of the type into use.
   absl::Status Begin(SequenceType type) {
-    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<const Rule> rule, MakeType(std::move(type), open_));
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<const TypeInUse> in_use,
+                           MakeType(std::move(type), open_));
+    // Not before a group that was in use: a clock that is behind must not bring an earlier group
+    // back.
     MutexLock lock(change_);
     absl::Time now = std::max(options_.clock->Now(), latest_);
-    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Group> group, MakeGroup(rule, now));
-    rule_ = std::move(rule);
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Group> group, MakeGroup(in_use, now));
+    in_use_ = std::move(in_use);
     Install(std::move(group));
     return absl::OkStatus();
   }
 
-  // In the background: closes the groups that are over, and reads the rule when that is due.
+  // In the background: closes the groups that are over, and reads the type when that is due.
   absl::Duration Work() {
     CloseRetired();
     bool due;
@@ -331,7 +336,7 @@ class NumberGenerator::Rep {
     {
       MutexLock lock(change_);
       due = options_.clock->SinceBoot() >= next_read_;
-      name = rule_->type.name;
+      name = in_use_->type.name;
     }
     if (due) {
       ReadType(name);
@@ -348,7 +353,7 @@ class NumberGenerator::Rep {
       over = retired_;
     }
     for (const auto& group : over) {
-      const absl::StatusOr<int64_t> closed = group->sequence->Close();  // told by on_event
+      const absl::StatusOr<int64_t> closed = group->sequence->Close();  // reported by on_event
       const auto returned = static_cast<uint64_t>(closed.value_or(0));
       const uint64_t given = group->sequence->Stats().numbers;
       MutexLock lock(change_);
@@ -363,16 +368,16 @@ class NumberGenerator::Rep {
   void ReadType(const std::string& name) {
     absl::StatusOr<SequenceTypeStore::Known> known = types_->FindAny(name);
     absl::Status status = known.status();
-    // A store that was emptied does not know of it.
+    // A store that was emptied does not know the type.
     const bool is_gone = known.ok() ? known->is_dropped : absl::IsNotFound(status);
     bool is_new = false, is_dropped = false;
     TypeSwitchEvent event;
     {
       MutexLock lock(change_);
       ++type_reads_;
-      event.before = rule_->type;
+      event.before = in_use_->type;
       is_new = known.ok() && !is_gone &&
-               (current_ == nullptr || known->type.version != rule_->type.version);
+               (current_ == nullptr || known->type.version != in_use_->type.version);
       if (is_gone) {
         is_dropped = current_ != nullptr;
         Install(nullptr);
@@ -386,12 +391,13 @@ class NumberGenerator::Rep {
     if (options_.on_type && (is_dropped || (is_new && status.ok()))) options_.on_type(event);
     MutexLock lock(change_);
     type_failures_ += !status.ok();
+    // Twice in a lifetime, so that one read in time is enough; more often after a failure.
     ScheduleRead(status.ok() ? 2 : 4);
     last_type_error_ = std::move(status);
   }
 
   void ScheduleRead(int times_a_lifetime) ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_) {
-    next_read_ = options_.clock->SinceBoot() + rule_->type.lifetime / times_a_lifetime;
+    next_read_ = options_.clock->SinceBoot() + in_use_->type.lifetime / times_a_lifetime;
   }
 
   const ForkGuard home_;
@@ -403,7 +409,7 @@ class NumberGenerator::Rep {
   std::array<Stripe, kStripes> stripes_;
 
   mutable Mutex change_;  // before that of a stripe
-  std::shared_ptr<const Rule> rule_ ABSL_GUARDED_BY(change_);
+  std::shared_ptr<const TypeInUse> in_use_ ABSL_GUARDED_BY(change_);
   std::shared_ptr<Group> current_ ABSL_GUARDED_BY(change_);  // of all stripes; null: dropped
   absl::Time latest_ ABSL_GUARDED_BY(change_) = absl::InfinitePast();     // begin of a group in use
   std::vector<std::shared_ptr<Group>> retired_ ABSL_GUARDED_BY(change_);  // not closed yet
@@ -416,7 +422,7 @@ class NumberGenerator::Rep {
   uint64_t type_failures_ ABSL_GUARDED_BY(change_) = 0;
   absl::Status last_type_error_ ABSL_GUARDED_BY(change_);
 
-  std::unique_ptr<LoadDriver> driver_;  // last: its end waits for work under way
+  std::unique_ptr<LoadDriver> driver_;  // last: its destructor waits for work under way
 };
 
 absl::StatusOr<std::unique_ptr<NumberGenerator>> NumberGenerator::Create(

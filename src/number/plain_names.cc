@@ -14,8 +14,8 @@ namespace internal {
 absl::Status PlainNames::Check(const std::string& counter, Sequencer::NameLook look) {
   const std::string type = TypeOfCounter(counter);
   if (type.empty() && !CheckTypeName(counter).ok()) return absl::OkStatus();
-  // All counters of a type's form are looked at together, apart from the one of its plain name:
-  // that one begins apart from them.
+  // All counters of a type's form are checked together. The counter of the type's plain name is
+  // checked separately, because it begins separately.
   const std::string name = type.empty() ? counter : type + ":";
   LOCUS_RETURN_IF_ERROR(home_.Check("a sequencer"));
   if (look == Sequencer::NameLook::kBefore && Knows(name)) return absl::OkStatus();

@@ -19,24 +19,24 @@
 
 namespace locus::internal {
 
-// Refuses names of types to a sequencer that counts without rules: its NameCheck.
+// Refuses names of types to a sequencer that counts without types: its NameCheck.
 // Thread safety: all methods may be called from any thread. They block as the types' store does.
 class PlainNames {
  public:
-  // How long a name that was found to be none of a type is not looked at again. Longer: a type that
-  // was created in spite of its counter is noticed later.
+  // How long a name that belongs to no type is not checked again. Longer: a type that was created
+  // in spite of its counter is noticed later.
   static constexpr absl::Duration kLooksEvery = absl::Minutes(1);
-  // Names that are remembered. All are forgotten where there would be more.
+  // Names that are remembered. All are forgotten at the limit.
   static constexpr size_t kMostNames = 16384;
 
-  // Called once it is needed, by several threads at the same time if they need it, and again where
-  // it failed. NOT_FOUND: the store has no table of types.
+  // Called when it is first needed, possibly by several threads at once, and again after a failure.
+  // NOT_FOUND: the store has no table of types.
   using OpenTypes = std::function<absl::StatusOr<std::shared_ptr<SequenceTypeStore>>()>;
   explicit PlainNames(OpenTypes open, Clock& clock = Clock::System())
       : open_(std::move(open)), clock_(clock) {}
 
   // FAILED_PRECONDITION: the name is a type's, or of a counter of one. Otherwise an error of the
-  // types' store: a name that cannot be looked at is not counted.
+  // types' store: a counter whose name cannot be checked does not count.
   absl::Status Check(const std::string& counter, Sequencer::NameLook look);
 
  private:
@@ -48,10 +48,10 @@ class PlainNames {
   const OpenTypes open_;
   Clock& clock_;
   const ForkGuard home_;
-  Mutex mutex_;  // not while the store is opened or asked: other names would wait for it
+  Mutex mutex_;  // not held while the store is opened or called: other names would wait for it
   std::shared_ptr<SequenceTypeStore> types_ ABSL_GUARDED_BY(mutex_);
-  // Until when the answer that there is no table of types counts for names in use; one of a counter
-  // that begins is looked at all the same, since it may begin at the same time as its type.
+  // Until when the answer "there is no table of types" is valid for names in use. A counter that
+  // begins is checked all the same, because its type may be created at the same time.
   absl::Duration missing_until_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   std::unordered_map<std::string, absl::Duration> looked_at_ ABSL_GUARDED_BY(mutex_);
 };

@@ -52,8 +52,9 @@ absl::StatusOr<absl::TimeZone> ZoneOf(const SequenceType& type) {
   return Refuse("zone", Quoted(type.zone), "a time zone that this system knows");
 }
 
-// How long such a period can last, from its first instant in any zone to its last in any: its zone
-// may be altered while it lasts. Zones are 26 hours apart, and change their clocks by an hour.
+// How long such a period can last, from its first instant in any zone to its last in any zone,
+// because its zone may be altered meanwhile. Zones are 26 hours apart, and change their clocks by
+// an hour.
 absl::Duration LongestOf(Period period) {
   constexpr int kApart = 26 + 1;
   switch (period) {
@@ -263,23 +264,23 @@ absl::StatusOr<NumberFormat> SequenceType::Format() const {
 }
 
 absl::Status SequenceType::CheckAgrees(const SequencerOptions& wanted) const {
-  SequencerOptions rule = counter_options();
+  SequencerOptions own = counter_options();
   auto differs = [&](std::string_view option, auto given, auto typed) {
     return absl::FailedPreconditionError(
-        absl::StrCat(ToAbsl(option), " is ", given, ", but the rule of sequence type ", name,
-                     " says ", typed, "; change the rule, or leave the option out"));
+        absl::StrCat(ToAbsl(option), " is ", given, ", but sequence type ", name, " has ", typed,
+                     "; change the type, or leave the option out"));
   };
   auto first = [](const SequencerOptions& of) { return of.start == 0 ? of.step : of.start; };
-  if (wanted.step != rule.step) return differs("step", wanted.step, rule.step);
-  if (first(wanted) != first(rule)) return differs("start", first(wanted), first(rule));
-  if (wanted.max_value != rule.max_value) {
-    return differs("max_value", wanted.max_value, rule.max_value);
+  if (wanted.step != own.step) return differs("step", wanted.step, own.step);
+  if (first(wanted) != first(own)) return differs("start", first(wanted), first(own));
+  if (wanted.max_value != own.max_value) {
+    return differs("max_value", wanted.max_value, own.max_value);
   }
-  if (wanted.at_max != rule.at_max) {
-    return differs("at_max", ToAbsl(ToString(wanted.at_max)), ToAbsl(ToString(rule.at_max)));
+  if (wanted.at_max != own.at_max) {
+    return differs("at_max", ToAbsl(ToString(wanted.at_max)), ToAbsl(ToString(own.at_max)));
   }
-  if (wanted.ttl != rule.ttl) {
-    return differs("ttl", absl::FormatDuration(wanted.ttl), absl::FormatDuration(rule.ttl));
+  if (wanted.ttl != own.ttl) {
+    return differs("ttl", absl::FormatDuration(wanted.ttl), absl::FormatDuration(own.ttl));
   }
   return absl::OkStatus();
 }

@@ -28,7 +28,7 @@ absl::Status internal::CountedByItsType(std::string_view counter, std::string_vi
                                         std::string_view advice) {
   return absl::FailedPreconditionError(
       absl::StrCat("counter ", Quoted(counter), " has the name of sequence type ", ToAbsl(type),
-                   " or of its counters, which are counted by its rule: ", ToAbsl(advice)));
+                   " or of its counters, which count only as it says: ", ToAbsl(advice)));
 }
 
 using internal::Quoted;
@@ -49,7 +49,7 @@ absl::Status Aborted(std::string_view name, uint64_t version, uint64_t now) {
 
 absl::Status WasDropped(std::string_view name) {
   return absl::FailedPreconditionError(
-      absl::StrCat("sequence type ", ToAbsl(name), " was dropped: create it again to go on"));
+      absl::StrCat("sequence type ", ToAbsl(name), " was dropped: create it again to continue"));
 }
 
 SequenceTypeStore::Known Read(const std::string& name, uint64_t version, std::string_view text) {
@@ -72,7 +72,7 @@ SequenceTypeStore::Known Read(const std::string& name, uint64_t version, std::st
   } else if (!stored->is_readable) {
     lost("is a text that this build cannot read");
   } else if (!valid.ok()) {
-    lost(absl::StrCat("is no rule: ", valid.message()));
+    lost(absl::StrCat("is not a sequence type: ", valid.message()));
   }
   if (!known.is_readable()) {
     known.type = SequenceType();
@@ -82,14 +82,14 @@ SequenceTypeStore::Known Read(const std::string& name, uint64_t version, std::st
   return known;
 }
 
-// Why nobody can count by it, and what ends it.
+// Why no process can count by it, and the command that ends it.
 absl::Status Unreadable(const SequenceTypeStore::Known& known) {
   return absl::DataLossError(absl::StrCat(known.read.message(), "; locus seq type drop ",
                                           known.type.name, " --version ", known.type.version,
                                           " ends it, unless others can read it"));
 }
 
-// Of a rule that is created in the place of `dropped`.
+// Checks a type that replaces `dropped`.
 absl::Status CheckRevives(const SequenceTypeStore::Known& dropped, const SequenceType& type) {
   constexpr char kOr[] =
       "; create another type, or confirm that numbers may be written twice (command: --may-repeat; "
@@ -97,7 +97,7 @@ absl::Status CheckRevives(const SequenceTypeStore::Known& dropped, const Sequenc
   if (!dropped.is_readable()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "sequence type ", type.name, ", version ", dropped.type.version,
-        ", was dropped, and its last rule cannot be compared: ", dropped.read.message(), kOr));
+        ", was dropped, and its last state cannot be compared: ", dropped.read.message(), kOr));
   }
   if (dropped.type.period != type.period) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -107,12 +107,12 @@ absl::Status CheckRevives(const SequenceTypeStore::Known& dropped, const Sequenc
   return internal::CheckRepeatsNothing(dropped.type, type);
 }
 
-// Of a rule that follows `before`, whose text is `text`: what is to be stored of it.
-// FAILED_PRECONDITION: numbers may be written twice, and the caller does not say that they may.
+// The text to store for a type that follows `before`; `text` is its own text. FAILED_PRECONDITION:
+// numbers may be written twice, and the caller does not allow it.
 absl::StatusOr<std::string> TextAfter(const SequenceType& before, std::string_view text,
                                       const SequenceType& next,
                                       SequenceTypeStore::Repeats repeats) {
-  // The caller's word is for all that was written before: it is not asked for again.
+  // The caller's permission covers all earlier patterns: it is not needed again.
   if (repeats == SequenceTypeStore::Repeats::kAllowed) return internal::TypeTextOf(next);
   LOCUS_ASSIGN_OR_RETURN(internal::StoredType stored, internal::ParseStoredText(text));
   std::vector<std::string>& earlier = stored.earlier;
@@ -139,7 +139,7 @@ absl::StatusOr<uint64_t> NextVersion(std::string_view name, uint64_t version) {
       absl::StrCat("sequence type ", ToAbsl(name), " has the highest version there is"));
 }
 
-// Of an expiry that is written anew. Older rules may have less.
+// Checks an expiry that is stored now. Older types may have a shorter one.
 absl::Status CheckNewExpiry(const SequenceType& type) {
   constexpr absl::Duration kShortestExpiry = absl::Seconds(10);
   if (type.expiry == absl::ZeroDuration() || type.expiry >= kShortestExpiry) {
@@ -181,16 +181,18 @@ absl::StatusOr<SequenceType> SequenceTypeStore::Create(SequenceType type, Repeat
   LOCUS_RETURN_IF_ERROR(CheckNewExpiry(type));
   std::optional<uint64_t> random = internal::RandomWord();
   if (!random) return absl::UnavailableError("OpenSSL has no randomness for a version");
+  // Random: the types of a store that was emptied must not be taken for the earlier ones.
   type.version = (*random >> 12) + 1;
   const bool looks = plain_value_ && repeats == Repeats::kRefused;
-  // One that was dropped goes on with its counters, and its name was refused to others meanwhile.
+  // A dropped type continues its counters, because its name was refused to others meanwhile.
   if (looks && absl::IsNotFound(FindAny(type.name).status())) {
     LOCUS_RETURN_IF_ERROR(CheckNotCounted(type.name));
   }
   LOCUS_ASSIGN_OR_RETURN(bool stored,
                          Swap(type.name, 0, Stored{type.version, internal::TypeTextOf(type)}));
   if (stored && looks) {
-    // A process that begins the counter looks for a type afterwards: one of the two sees the other.
+    // A process that begins the counter looks for a type afterwards, so one of the two sees the
+    // other.
     const absl::Status status = CheckNotCounted(type.name);
     if (!status.ok()) LOCUS_RETURN_IF_ERROR(Swap(type.name, type.version, std::nullopt).status());
     LOCUS_RETURN_IF_ERROR(status);
@@ -220,7 +222,7 @@ absl::Status SequenceTypeStore::CheckNotCounted(const std::string& name) const {
   if (absl::IsNotFound(value.status())) return absl::OkStatus();
   LOCUS_RETURN_IF_ERROR(value.status());
   return absl::FailedPreconditionError(absl::StrCat(
-      "the counter ", name, " is in use without a rule and is at ", *value,
+      "the counter ", name, " is in use without a type and is at ", *value,
       "; a type of that name has counters of its own, which begin anew: take another name. If "
       "numbers may be written twice, confirm it (command: --may-repeat; C++: Repeats::kAllowed), "
       "then set the type's counters above ",
@@ -272,7 +274,7 @@ absl::StatusOr<std::vector<SequenceType>> SequenceTypeStore::List() {
   return types;
 }
 
-// The rule, if it has this version.
+// The type, if it has this version.
 absl::StatusOr<SequenceType> SequenceTypeStore::FindVersion(std::string_view name,
                                                             uint64_t version) {
   LOCUS_ASSIGN_OR_RETURN(SequenceType known, Find(name));
@@ -291,7 +293,7 @@ absl::StatusOr<std::string> SequenceTypeStore::TextAfterOf(const SequenceType& b
   return TextAfter(before, stored->text, next, repeats);
 }
 
-// Why a Swap found another state.
+// Explains why a Swap found another state.
 absl::Status SequenceTypeStore::Changed(std::string_view name, uint64_t version) {
   LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, LoadChecked(name));
   return stored ? Aborted(name, version, stored->version) : NotFound(name);
@@ -300,6 +302,7 @@ absl::Status SequenceTypeStore::Changed(std::string_view name, uint64_t version)
 absl::StatusOr<SequenceType> SequenceTypeStore::Alter(SequenceType type, Repeats repeats) {
   LOCUS_RETURN_IF_ERROR(type.Check());
   LOCUS_ASSIGN_OR_RETURN(SequenceType known, FindVersion(type.name, type.version));
+  // An older type may keep its shorter expiry.
   if (type.expiry != known.expiry) LOCUS_RETURN_IF_ERROR(CheckNewExpiry(type));
   LOCUS_RETURN_IF_ERROR(CheckSuccessor(known, type));
   if (repeats == Repeats::kRefused) {

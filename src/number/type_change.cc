@@ -18,7 +18,7 @@ namespace {
 using Kind = NumberElement::Kind;
 using Period = SequenceType::Period;
 
-// Where an element stands in each text of its pattern, in bytes. nullopt: not at one place.
+// The place of an element in each text of its pattern, in bytes. nullopt: it has no fixed place.
 struct Place {
   std::optional<size_t> from_front, from_back;
   size_t width = 0;
@@ -36,7 +36,7 @@ std::vector<Place> PlacesOf(const std::vector<NumberElement>& elements) {
   std::vector<Place> places(elements.size());
   std::optional<size_t> at = 0;
   for (size_t i = 0; i < elements.size(); ++i) {
-    // One of variable width is at no place that can be compared.
+    // An element of variable width has no place that can be compared.
     if (IsFixed(elements[i])) places[i] = {at, std::nullopt, elements[i].max_bytes()};
     at = at && IsFixed(elements[i]) ? std::optional(*at + elements[i].max_bytes()) : std::nullopt;
   }
@@ -48,7 +48,8 @@ std::vector<Place> PlacesOf(const std::vector<NumberElement>& elements) {
   return places;
 }
 
-// A byte of all texts of a pattern: itself where it is a literal's, or what it may be.
+// A byte at one place of all texts of a pattern: the byte of a literal, or the set that it may be
+// from.
 constexpr int kDigit = 256, kAny = 257;
 
 int ByteOf(const NumberElement& element, size_t i) {
@@ -56,8 +57,8 @@ int ByteOf(const NumberElement& element, size_t i) {
   return element.kind == Kind::kText ? kAny : kDigit;
 }
 
-// The bytes from the front, or from the back, up to the first field whose width may vary: of these
-// all texts have each byte at the same place.
+// The bytes from the front, or from the back, up to the first field whose width may vary: in all
+// texts these bytes have the same place.
 std::vector<int> BytesOf(const std::vector<NumberElement>& elements, bool from_back) {
   std::vector<int> bytes;
   for (size_t n = 0; n < elements.size(); ++n) {
@@ -111,22 +112,22 @@ bool IsSameElement(const NumberElement& one, const NumberElement& other) {
 }
 
 // Whether a counter may write a number again, so that only a time in the texts keeps them apart.
-// Once at_max and expiry of two rules are known to be the same, it is so of both or of none.
+// If two states of a type have the same at_max and expiry, it is true of both or of neither.
 bool BeginsAgain(const SequenceType& type) {
   return type.at_max == SequencerOptions::AtMax::kWrap ||
          (type.period == Period::kNone && type.expiry != absl::ZeroDuration());
 }
 
-// Whether what tells numbers, counters and times of `rule` apart stands in `one` only where
-// `other` has the same.
+// Whether the elements of `one` that tell numbers, counters and times of `type` apart are at the
+// same places in `other`.
 bool HasItsPlacesIn(const NumberPattern& other, const NumberPattern& one,
-                    const SequenceType& rule) {
+                    const SequenceType& type) {
   const std::vector<Place> places = PlacesOf(one.elements);
   const std::vector<Place> others = PlacesOf(other.elements);
   for (size_t i = 0; i < one.elements.size(); ++i) {
     const NumberElement& element = one.elements[i];
-    const bool tells = IsSeq(element) || IsOfPeriod(element, rule.period) || IsOfCallers(element) ||
-                       (BeginsAgain(rule) && element.kind == Kind::kTime);
+    const bool tells = IsSeq(element) || IsOfPeriod(element, type.period) || IsOfCallers(element) ||
+                       (BeginsAgain(type) && element.kind == Kind::kTime);
     if (!tells) continue;
     bool found = false;
     for (size_t j = 0; j < other.elements.size(); ++j) {
@@ -139,11 +140,12 @@ bool HasItsPlacesIn(const NumberPattern& other, const NumberPattern& one,
 
 // Whether equal texts of both are one number of one counter of one day.
 bool TellApartAlike(const NumberPattern& before, const NumberPattern& after,
-                    const SequenceType& rule) {
-  return HasItsPlacesIn(after, before, rule) && HasItsPlacesIn(before, after, rule);
+                    const SequenceType& type) {
+  return HasItsPlacesIn(after, before, type) && HasItsPlacesIn(before, after, type);
 }
 
-// The first element of `before` that tells numbers apart and that `after` lacks; nullptr: none.
+// The first element of `before` that tells numbers apart and that `after` lacks; nullptr: there is
+// none.
 const NumberElement* Lacks(const NumberPattern& before, const NumberPattern& after,
                            bool begins_again) {
   for (const NumberElement& element : before.elements) {
@@ -161,7 +163,7 @@ bool IsSeqAlone(const NumberPattern& pattern) {
   return pattern.elements.size() == 1 && IsSeq(pattern.elements[0]);
 }
 
-// Of plain decimals and a pattern: whether no text is of both, but for the same number.
+// For plain decimals and a pattern: whether no text belongs to both, except for the same number.
 bool DifferFromDecimals(const NumberPattern& pattern) {
   return IsSeqAlone(pattern) ||
          std::any_of(pattern.elements.begin(), pattern.elements.end(),
@@ -174,7 +176,7 @@ bool DifferFromDecimals(const NumberPattern& pattern) {
 // Empty: nothing is written twice. Otherwise why it may be.
 std::string WhyPatternRepeats(const SequenceType& before, const SequenceType& after) {
   constexpr char kSame[] = "it may write a text that the pattern before wrote for another number";
-  // Decimals have nothing that tells keys apart, so nothing can be missing after them.
+  // Decimals have no element that tells keys apart, so `after` cannot lack one.
   const absl::StatusOr<NumberPattern> one =
       NumberPattern::Compile(before.pattern.empty() ? "{seq:19}" : before.pattern);
   const absl::StatusOr<NumberPattern> other =

@@ -7,10 +7,10 @@
 
 namespace locus::internal {
 
-// OK: no number that is written by `after` was written by `before`, of the same counters, as
-// SequenceTypeStore says. FAILED_PRECONDITION: it may have been; the message says why. Requires
-// Check() of `after`; the periods are the same. A pattern of `before` that this build cannot read
-// may have written anything.
+// OK: with the same counters, `after` writes no number that `before` wrote, as SequenceTypeStore
+// requires. FAILED_PRECONDITION: it may; the message says why. Requires Check() of `after`; the
+// periods are the same. A pattern of `before` that this build cannot read may have written
+// anything.
 absl::Status CheckRepeatsNothing(const SequenceType& before, const SequenceType& after);
 
 }  // namespace locus::internal

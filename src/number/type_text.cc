@@ -14,7 +14,8 @@
 namespace locus::internal {
 namespace {
 
-// Before the rule. Readers that do not know it take the text for no rule, and count by none.
+// First line of a dropped type. Readers that do not know it cannot read the text, and do not count
+// by it.
 constexpr std::string_view kDropped = "dropped=1\n";
 
 // Before the number of an earlier pattern.
@@ -149,7 +150,7 @@ absl::StatusOr<SequenceType> TakeType(Lines& lines) {
   return type;
 }
 
-// `stored` gets the rule and its earlier patterns.
+// `stored` gets the type and its earlier patterns.
 absl::Status ParseType(std::string_view text, StoredType& stored) {
   LOCUS_ASSIGN_OR_RETURN(Lines lines, Lines::Split(text));
   stored.earlier = lines.TakeEarlier();

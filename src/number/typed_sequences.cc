@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<std::string>> TypedCounter::Written(
   texts.reserve(static_cast<size_t>(batch.count));
   for (int64_t i = 0; i < batch.count; ++i) {
     absl::StatusOr<std::string> text = form.Text(shown, batch.first + i * batch.step, all);
-    // OUT_OF_RANGE is of counters that are used up.
+    // OUT_OF_RANGE is reserved for counters that are used up.
     if (absl::IsOutOfRange(text.status())) {
       return absl::InvalidArgumentError(text.status().message());
     }
@@ -77,7 +77,8 @@ class TypedSequences::Shared {
 
   const std::shared_ptr<SequenceTypeStore> types_;
   const NumberGenerator::OpenCounters open_;
-  Mutex mutex_;  // also while the store is connected, so that it is once
+  Mutex mutex_;  // held also while the store connects, so that it connects only once
+  // Weak, so that a sequencer is closed when its last holder is gone.
   std::map<Way, std::weak_ptr<Sequencer>> opened_ ABSL_GUARDED_BY(mutex_);
 };
 

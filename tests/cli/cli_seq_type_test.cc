@@ -126,7 +126,7 @@ TEST_F(SeqTypeTest, NameOfACounterInUse_IsNoTypeUnlessThatIsConfirmed) {
   Says({"seq", "type", "create", "others"});  // makes the store
   Says({"seq", "set", "--key", "tickets"}, {"--value", "700"});
   EXPECT_THAT(Refusal({"seq", "type", "create", "tickets"}, {}, 1),
-              AllOf(HasSubstr("the counter tickets is in use without a rule and is at 700"),
+              AllOf(HasSubstr("the counter tickets is in use without a type and is at 700"),
                     HasSubstr("--may-repeat")));
   EXPECT_EQ(Says({"seq", "next", "--key", "tickets"}), "701\n") << "nothing has changed";
   Says({"seq", "type", "create", "tickets"}, {"--may-repeat"});
@@ -204,11 +204,11 @@ TEST_F(SeqTypeTest, CountersOfAType_FollowItsRule) {
   EXPECT_EQ(Says({"seq", "get", "--type", "tickets"}), "500\n");
 }
 
-TEST_F(SeqTypeTest, OptionAgainstTheRule_IsRefusedWithBothValues) {
+TEST_F(SeqTypeTest, OptionAgainstTheType_IsRefusedWithBothValues) {
   Says({"seq", "type", "create", "tickets"}, {"--step", "10"});
   std::vector<std::string> next = {"seq", "next", "--type", "tickets"};
   EXPECT_THAT(Refusal(next, {"--step", "3"}, 1),
-              HasSubstr("step is 3, but the rule of sequence type tickets says 10"));
+              HasSubstr("step is 3, but sequence type tickets has 10"));
   EXPECT_THAT(Refusal(next, {"--max-value", "50"}, 1), HasSubstr("max_value is 50"));
   EXPECT_THAT(Refusal(next, {"--at-max", "wrap"}, 1), HasSubstr("at_max is wrap"));
   EXPECT_THAT(Refusal(next, {"--ttl", "60"}, 1), HasSubstr("ttl is 1m"));

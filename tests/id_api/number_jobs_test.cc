@@ -158,7 +158,7 @@ TEST_F(NumberJobsTest, OptionThatContradictsTheRule_IsRefusedWithBoth) {
             Texts({"5"}));
   for (const char* const path : {"/v1/sequences/invoices/next?", "/v1/numbers/invoices/next?"}) {
     for (const auto& [option, why] : std::vector<std::pair<std::string, std::string>>{
-             {"step=3", "step is 3, but the rule of sequence type invoices says 5"},
+             {"step=3", "step is 3, but sequence type invoices has 5"},
              {"start=1", "start is 1"},
              {"max_value=10", "max_value is 10"},
              {"at_max=wrap", "at_max is wrap"},

@@ -51,7 +51,7 @@ class FaultyTypes : public SequenceTypeStore {
   std::map<std::string, Stored> stored_;
 };
 
-// One process's generator; time, loading and reading of rules are moved by hand.
+// One process's generator; the test moves time, loading and the reading of types by hand.
 class NumberGeneratorTest : public ::testing::Test {
  protected:
   NumberGeneratorTest() {
@@ -124,7 +124,7 @@ TEST_F(NumberGeneratorTest, Midnight_ChangesDateAndCounterAtOnce) {
   EXPECT_EQ(stats.type_version, type_.version);
 }
 
-TEST_F(NumberGeneratorTest, Leftovers_AreReturnedOrDroppedAsTheRuleSays) {
+TEST_F(NumberGeneratorTest, Leftovers_AreReturnedOrDroppedAsTheTypeSays) {
   for (auto leftovers : {SequenceType::Leftovers::kReturn, SequenceType::Leftovers::kDrop}) {
     types_ = std::make_shared<FaultyTypes>();
     type_.leftovers = leftovers;
@@ -143,7 +143,7 @@ TEST_F(NumberGeneratorTest, Leftovers_AreReturnedOrDroppedAsTheRuleSays) {
     EXPECT_EQ(generator->Stats().leftovers_dropped, returned ? 0u : 18u);
     const std::string next = type_.CounterName(key, clock_.Now()).value();
     generator.reset();
-    EXPECT_EQ(counters_->Get(next).value(), returned ? 1 : 20) << "at the end of the process too";
+    EXPECT_EQ(counters_->Get(next).value(), returned ? 1 : 20) << "also at the end of the process";
   }
 }
 
@@ -180,7 +180,7 @@ TEST_F(NumberGeneratorTest, DayThatIsShownTwice_RepeatsNothing) {
   EXPECT_EQ(days, (std::set<std::string>{"20101106", "20101107"}));
 }
 
-TEST_F(NumberGeneratorTest, ChangedRule_IsInForceWithinItsLifetime) {
+TEST_F(NumberGeneratorTest, ChangedType_IsInForceWithinItsLifetime) {
   Store();
   auto generator = Make();
   EXPECT_EQ(Take(*generator), "202611250001");
@@ -191,7 +191,7 @@ TEST_F(NumberGeneratorTest, ChangedRule_IsInForceWithinItsLifetime) {
   clock_.Jump(absl::Minutes(1));
   Take(*generator);
   for (int i = 0; i < 2; ++i) Pass(type_.lifetime / 2);
-  // What was left of the segment was given back: the counter was at 1 of the new day.
+  // The rest of the segment was given back: the counter was at 1 of the new day.
   EXPECT_EQ(Take(*generator), "INV20261126-000006");
   EXPECT_EQ(Take(*generator), "INV20261126-000011");
   EXPECT_EQ(generator->Type().version, type_.version);
@@ -199,7 +199,7 @@ TEST_F(NumberGeneratorTest, ChangedRule_IsInForceWithinItsLifetime) {
   EXPECT_EQ(generator->Stats().type_version, type_.version);
 }
 
-TEST_F(NumberGeneratorTest, DroppedRule_IsRefusedUntilThereIsOneAgain) {
+TEST_F(NumberGeneratorTest, DroppedType_IsRefusedUntilItIsCreatedAgain) {
   Store();
   auto generator = Make();
   Take(*generator);
@@ -217,7 +217,7 @@ TEST_F(NumberGeneratorTest, DroppedRule_IsRefusedUntilThereIsOneAgain) {
   EXPECT_EQ(Take(*generator), "202611260001");
 }
 
-TEST_F(NumberGeneratorTest, StoreThatFails_DoesNotStopWhatIsInHand) {
+TEST_F(NumberGeneratorTest, StoreThatFails_DoesNotStopTheNumbersInMemory) {
   Store();
   auto generator = Make();
   EXPECT_EQ(Take(*generator), "202611250001");
@@ -326,7 +326,7 @@ TEST_F(NumberGeneratorTest, Blocks_AreOfOneGroupAndNeedNoPattern) {
   EXPECT_TRUE(absl::IsInvalidArgument(take(0).status()));
 }
 
-TEST_F(NumberGeneratorTest, RulesThatComeInUse_AreTold) {
+TEST_F(NumberGeneratorTest, TypesThatComeIntoUse_AreReported) {
   std::vector<TypeSwitchEvent> told;
   options_.on_type = [&](const TypeSwitchEvent& event) { told.push_back(event); };
   Store();

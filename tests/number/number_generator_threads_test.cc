@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads and generators that count by one rule while days pass, the clock is set back and the rule
-// is altered, dropped and made again.
+// Threads and generators that use one type while days pass, the clock is set back and the type is
+// altered, dropped and created again.
 #include <atomic>
 #include <set>
 #include <thread>
@@ -78,8 +78,8 @@ TEST_F(NumberGeneratorThreadsTest, DaysPassAndTheClockGoesBack_NothingRepeatsOrG
             uint64_t{kThreads} * kNumbers);
 }
 
-// In real time, as every process lives through it.
-TEST_F(NumberGeneratorThreadsTest, RuleAlteredWhileTwoProcessesDraw_TakesEffectInBoth) {
+// In real time, the same for every process.
+TEST_F(NumberGeneratorThreadsTest, TypeAlteredWhileTwoProcessesDraw_TakesEffectInBoth) {
   options_.clock = &Clock::System();
   std::vector<std::unique_ptr<NumberGenerator>> processes;
   processes.push_back(Make());

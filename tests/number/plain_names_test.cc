@@ -85,7 +85,7 @@ TEST(PlainNamesOpenTest, StoreThatDoesNotAnswer_KeepsNoOtherNameWaiting) {
   EXPECT_TRUE(absl::IsUnavailable(first)) << first;
 }
 
-// What cannot be known is not taken for a name without a type.
+// A name that cannot be checked is not taken for one without a type.
 TEST_F(PlainNamesTest, StoreOfTypesThatCannotBeRead_CountsNothing) {
   for (const absl::Status& why :
        {absl::UnavailableError("gone"), absl::FailedPreconditionError("SELECT command denied")}) {

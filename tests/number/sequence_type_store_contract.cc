@@ -117,7 +117,7 @@ TEST_P(SequenceTypeStoreContract, DroppedType_KeepsItsNameAndComesBackAsAnother)
   ASSERT_TRUE(store_->Drop("invoices", type.version).ok());
   auto others = under_test_->Connect();
   const absl::Status found = others->Find("invoices").status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(found)) << "it is no name without a rule: " << found;
+  EXPECT_TRUE(absl::IsFailedPrecondition(found)) << "the name belongs to a type: " << found;
   EXPECT_NE(found.message().find("was dropped"), absl::string_view::npos) << found;
   EXPECT_TRUE(absl::IsFailedPrecondition(store_->Alter(type).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(store_->Drop("invoices", type.version)));
@@ -221,7 +221,7 @@ TEST_P(SequenceTypeStoreContract, BadTypeOrName_IsRefused) {
   EXPECT_TRUE(store_->List()->empty());
 }
 
-TEST_P(SequenceTypeStoreContract, ExpiryTooShortForSegments_IsRefusedInNewRules) {
+TEST_P(SequenceTypeStoreContract, ExpiryTooShortForSegments_IsRefusedInNewTypes) {
   SequenceType type = Named("short");
   type.expiry = absl::Milliseconds(9999);
   const absl::Status refused = store_->Create(type).status();
@@ -242,7 +242,7 @@ TEST_P(SequenceTypeStoreContract, LongestNameAndPattern_AreKept) {
   EXPECT_EQ(under_test_->Connect()->Find(type.name)->pattern, type.pattern);
 }
 
-TEST_P(SequenceTypeStoreContract, ManyWhoAlterAtOnce_LoseNoChange) {
+TEST_P(SequenceTypeStoreContract, ManyAlterAtOnce_LoseNoChange) {
   constexpr int kThreads = 4, kChanges = 10;
   SequenceType type = Named("shared");
   type.max_value = 1'000'000;
@@ -271,7 +271,7 @@ TEST_P(SequenceTypeStoreContract, ManyWhoAlterAtOnce_LoseNoChange) {
   EXPECT_EQ(store_->Find("shared")->buffer, kThreads * kChanges) << aborted << " were aborted";
 }
 
-TEST_P(SequenceTypeStoreContract, RuleAndCounters_ShareAPlaceWithoutCollision) {
+TEST_P(SequenceTypeStoreContract, TypeAndCounters_ShareAPlaceWithoutCollision) {
   SequenceType type = store_->Create(Invoices()).value();
   auto counters = under_test_->Counters(type.counter_options());
   absl::Time day = absl::FromUnixSeconds(1'795'564'800);
@@ -282,10 +282,10 @@ TEST_P(SequenceTypeStoreContract, RuleAndCounters_ShareAPlaceWithoutCollision) {
   EXPECT_EQ(store_->Find("invoices")->version, type.version);
   EXPECT_EQ(store_->List()->size(), 1u);
   ASSERT_TRUE(store_->Drop("invoices", type.version).ok());
-  EXPECT_EQ(counters->Next(counter).value(), 1010) << "counters outlive the rule";
+  EXPECT_EQ(counters->Next(counter).value(), 1010) << "counters outlive the type";
 }
 
-TEST_P(SequenceTypeStoreContract, CounterWithoutRule_TakesNoNameOfAType) {
+TEST_P(SequenceTypeStoreContract, CounterWithoutType_TakesNoNameOfAType) {
   std::shared_ptr<Sequencer> plain = under_test_->Counters({});
   RefuseNamesOfTypes(*plain, store_);
   store_->set_plain_value(

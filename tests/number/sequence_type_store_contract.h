@@ -16,7 +16,7 @@ namespace locus {
 class SequenceTypeStoreUnderTest {
  public:
   virtual ~SequenceTypeStoreUnderTest() = default;
-  // Another handle on the same types, as another process has it.
+  // Another handle on the same types, like that of another process.
   virtual std::shared_ptr<SequenceTypeStore> Connect() = 0;
   // The counters of the same place.
   virtual std::unique_ptr<Sequencer> Counters(const SequencerOptions& options) = 0;

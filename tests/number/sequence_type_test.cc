@@ -139,7 +139,7 @@ TEST(SequenceTypeTest, WithoutAMaximum_CountersEndWhereTheFieldDoes) {
   EXPECT_TRUE(absl::IsFailedPrecondition(type.Format().status()));
 }
 
-TEST(SequenceTypeTest, OptionAgainstTheRule_IsRefusedWithBothValues) {
+TEST(SequenceTypeTest, OptionAgainstTheType_IsRefusedWithBothValues) {
   SequenceType type = Daily();
   type.step = 5;
   auto refusal = [&](auto change) {
@@ -152,7 +152,7 @@ TEST(SequenceTypeTest, OptionAgainstTheRule_IsRefusedWithBothValues) {
   };
   using O = SequencerOptions;
   EXPECT_TRUE(Has(refusal([](O& o) { o.step = 3; }), "step is 3"));
-  EXPECT_TRUE(Has(refusal([](O& o) { o.step = 3; }), "says 5"));
+  EXPECT_TRUE(Has(refusal([](O& o) { o.step = 3; }), "has 5"));
   EXPECT_TRUE(Has(refusal([](O& o) { o.start = 1; }), "start is 1"));
   EXPECT_TRUE(Has(refusal([](O& o) { o.max_value = 9; }), "max_value is 9"));
   EXPECT_TRUE(Has(refusal([](O& o) { o.at_max = O::AtMax::kWrap; }), "at_max is wrap"));
@@ -181,32 +181,32 @@ TEST(SequenceTypeTest, Buffer_IsTheLengthOfSegments) {
   EXPECT_EQ(adaptive.segment_options().min_length, SegmentSequence::Options().min_length);
 }
 
-TEST(SequenceTypeTextTest, TextOfARule_IsFrozen) {
+TEST(SequenceTypeTextTest, TextOfAType_IsFrozen) {
   EXPECT_EQ(internal::TypeTextOf(Daily()),
             "start=0\nstep=1\nmax_value=0\nat_max=error\nexpiry_ms=0\nbuffer=0\nperiod=day\n"
             "zone=UTC\npattern={date:yyyyMMdd}{seq:8}\nleftovers=return\nlifetime_s=60\n");
 }
 
-TEST(SequenceTypeTextTest, TextOfADroppedRule_IsFrozenAndReadAlsoWithoutARule) {
-  const std::string rule = internal::TypeTextOf(Daily());
-  EXPECT_EQ(internal::DroppedTextOf(rule), "dropped=1\n" + rule);
-  EXPECT_FALSE(internal::ParseTypeText(internal::DroppedTextOf(rule)).ok())
+TEST(SequenceTypeTextTest, TextOfADroppedType_IsFrozenAndReadAlsoWithoutALastState) {
+  const std::string text = internal::TypeTextOf(Daily());
+  EXPECT_EQ(internal::DroppedTextOf(text), "dropped=1\n" + text);
+  EXPECT_FALSE(internal::ParseTypeText(internal::DroppedTextOf(text)).ok())
       << "builds that know nothing of it must not count by it";
-  internal::StoredType read = internal::ParseStoredText(internal::DroppedTextOf(rule)).value();
+  internal::StoredType read = internal::ParseStoredText(internal::DroppedTextOf(text)).value();
   EXPECT_TRUE(read.is_dropped && read.is_readable);
-  EXPECT_EQ(internal::TypeTextOf(read.type), rule);
-  read = internal::ParseStoredText(rule).value();
+  EXPECT_EQ(internal::TypeTextOf(read.type), text);
+  read = internal::ParseStoredText(text).value();
   EXPECT_FALSE(read.is_dropped);
-  EXPECT_EQ(internal::TypeTextOf(read.type), rule);
-  read = internal::ParseStoredText(internal::DroppedTextOf("no rule")).value();
+  EXPECT_EQ(internal::TypeTextOf(read.type), text);
+  read = internal::ParseStoredText(internal::DroppedTextOf("no type")).value();
   EXPECT_TRUE(read.is_dropped);
   EXPECT_FALSE(read.is_readable);
-  EXPECT_FALSE(internal::ParseStoredText("no rule").ok());
+  EXPECT_FALSE(internal::ParseStoredText("no type").ok());
   const std::string longest(internal::kLongestTypeText, 'x');
   EXPECT_EQ(internal::DroppedTextOf(longest), "dropped=1\n") << "within what engines store";
 }
 
-TEST(SequenceTypeTextTest, TextThatIsNoRule_IsRefusedWithTheReason) {
+TEST(SequenceTypeTextTest, TextThatIsNoType_IsRefusedWithTheReason) {
   const std::string good = internal::TypeTextOf(Daily());
   ASSERT_TRUE(internal::ParseTypeText(good).ok());
   auto refusal = [](const std::string& text) {

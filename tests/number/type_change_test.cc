@@ -35,7 +35,7 @@ void ExpectRefused(const absl::Status& status, const std::string& why) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(why));
 }
 
-TEST(TypeChangeTest, WhatDoesNotTouchTheTextOrIsWiderOrNarrower_IsTaken) {
+TEST(TypeChangeTest, ChangeOutsideTheTextOrOfItsWidth_IsAccepted) {
   SequenceType before = Of("{seq:5}"), after = before;
   after.step = 5;
   after.start = 900;
@@ -43,7 +43,7 @@ TEST(TypeChangeTest, WhatDoesNotTouchTheTextOrIsWiderOrNarrower_IsTaken) {
   EXPECT_TRUE(CheckRepeatsNothing(before, after).ok());
   EXPECT_TRUE(Change("{seq:5}", "{seq:6}").ok()) << "other lengths";
   EXPECT_TRUE(Change("{date:yyyyMMdd}{seq:8}", "{date:yyyyMMdd}{seq:9}", Period::kDay).ok());
-  EXPECT_TRUE(Change("{date:yyyyMMdd}{seq:8}", "{seq:8}").ok()) << "the counter goes on";
+  EXPECT_TRUE(Change("{date:yyyyMMdd}{seq:8}", "{seq:8}").ok()) << "the counter continues";
   EXPECT_TRUE(Change("A{seq:5}", "B{seq:5}").ok());
   EXPECT_TRUE(Change("{name:A-Z}-{seq:5}", "{name:A-Z}/{seq:5}").ok()) << "seen from the back";
   EXPECT_TRUE(Change("", "{seq:8}").ok()) << "the number alone is the same number";
@@ -111,7 +111,7 @@ TEST(TypeChangeTest, CounterThatIsForgotten_KeepsItsTime) {
   EXPECT_TRUE(
       CheckRepeatsNothing(of("{date:yyyyMMdd}{seq:5}"), of("{date:yyyyMMdd}-{seq:5}")).ok());
   EXPECT_TRUE(Change("{date:yyyyMMdd}{seq:5}", "{date:yyyyMM}-{seq:5}").ok()) << "is never";
-  // As one that wraps does.
+  // Like a counter that wraps.
   SequenceType before = of("{date:yyyyMMdd}{seq:5}"), after = of("{date:yyyyddMM}{seq:5}");
   before.at_max = after.at_max = SequencerOptions::AtMax::kWrap;
   ExpectRefused(CheckRepeatsNothing(before, after), "text");
@@ -151,7 +151,7 @@ TEST(TypeChangeTest, PatternThatCannotBeRead_IsRefused) {
   ExpectRefused(CheckRepeatsNothing(before, Of("{seq:5}")), "cannot be read");
 }
 
-// All numbers of small patterns: what is taken never writes a text twice.
+// All numbers of small patterns: an accepted change never writes a text twice.
 TEST(TypeChangeTest, AllPairsOfSmallPatterns_AreTakenOnlyWhereTheyShareNoText) {
   const std::vector<std::string> patterns = {
       "",          "{seq:1}",   "{seq:2}",   "{seq:3}",        "{seq:2}1",        "1{seq:2}",

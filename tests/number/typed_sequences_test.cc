@@ -41,7 +41,7 @@ class TypedSequencesTest : public ::testing::Test {
   TypedSequences sequences_;
 };
 
-TEST_F(TypedSequencesTest, Counter_IsThatOfTheRuleAndTheTime) {
+TEST_F(TypedSequencesTest, Counter_IsThatOfTheTypeAndTheTime) {
   const absl::Time time = At("2026-11-25T16:00:00Z");
   EXPECT_TRUE(absl::IsNotFound(sequences_.Open("invoices", "k", time).status()));
   type_ = types_->Create(type_).value();
@@ -90,7 +90,7 @@ TEST_F(TypedSequencesTest, WaysOfCounting_AreOpenedOnceEach) {
   EXPECT_EQ(opened_, 2);
 }
 
-TEST_F(TypedSequencesTest, WantedCounting_IsComparedWithTheRule) {
+TEST_F(TypedSequencesTest, WantedCounting_IsComparedWithTheType) {
   type_ = types_->Create(type_).value();
   const absl::Time time = At("2026-11-25T16:00:00Z");
   EXPECT_TRUE(sequences_
@@ -99,7 +99,7 @@ TEST_F(TypedSequencesTest, WantedCounting_IsComparedWithTheRule) {
                   .ok());
   EXPECT_TRUE(sequences_.Open("invoices", "", time, {.start = 0}).ok()) << "0 is the step";
   for (const auto& [wanted, why] : std::vector<std::pair<WantedCounting, std::string>>{
-           {{.step = 1}, "step is 1, but the rule of sequence type invoices says 5"},
+           {{.step = 1}, "step is 1, but sequence type invoices has 5"},
            {{.start = 1}, "start is 1"},
            {{.max_value = 10}, "max_value is 10"},
            {{.at_max = SequencerOptions::AtMax::kWrap}, "at_max is wrap"},

@@ -9,8 +9,8 @@
 
 namespace locus::internal {
 
-// The value that a text means to a field that has_value(): a number to one of digits, where leading
-// zeros are allowed; to a buyer's a number or text. A text's value refers to `text`.
+// The value of a text in a field that has_value(): in a field of digits a number, with leading
+// zeros allowed; in a buyer field a number or text. A text's value refers to `text`.
 // INVALID_ARGUMENT: the field is of digits, and the text is no number.
 absl::StatusOr<FieldValue> FieldValueOf(const NumberField& field, std::string_view text);
 

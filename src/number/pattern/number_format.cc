@@ -97,7 +97,7 @@ absl::StatusOr<uint64_t> LastDigitsOf(const NumberElement& element, std::string_
   return value;
 }
 
-// Of text that does not fit.
+// The error for a text that does not fit.
 [[gnu::cold]] absl::Status WrongText(const NumberElement& element, std::string_view text) {
   if (std::optional<RefusedCharacter> refused = FirstRefused(text)) {
     return Wrong(element, absl::StrCat("character ", refused->position, " of ", QuotedUtf8(text),

@@ -25,7 +25,7 @@ class NumberParser {
 
  private:
   absl::Status Refuse(std::string_view reason) const;
-  // Of the byte at `at`: in characters, from 1.
+  // The position of the byte at `at`: in characters, from 1.
   size_t PositionOf(size_t at) const;
   // An error about the `bytes` at `at_`.
   absl::Status RefuseHere(std::string_view name, size_t bytes, std::string_view reason) const;
@@ -44,7 +44,7 @@ class NumberParser {
   bool is_ascii_ = false;
   size_t at_ = 0;  // in bytes
   LocalTime local_ = {1, 1, 1, 0, 0, 0, 0};
-  size_t day_at_ = 0;  // where the day stands, in bytes
+  size_t day_at_ = 0;  // the place of the day, in bytes
   ParsedNumber parsed_;
 };
 

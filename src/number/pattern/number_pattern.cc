@@ -104,7 +104,7 @@ class Compiler {
                                QuotedUtf8(pattern_.text.substr(at, 1)), ", ", ToAbsl(reason)));
   }
 
-  // Of the byte at `at`: in characters, from 1.
+  // The position of the byte at `at`: in characters, from 1.
   size_t PositionOf(size_t at) const { return CharactersIn(pattern_.text.substr(0, at)) + 1; }
 
   absl::Status ReadAll();
@@ -224,7 +224,7 @@ absl::Status Compiler::ReadLayout(std::string_view name, std::string_view layout
     }
     std::string_view rest = layout.substr(i);
     size_t size = std::min(rest.find_first_not_of(rest[0]), rest.size());
-    // Of a character that is no ASCII, all bytes.
+    // If the character is not ASCII, all of its bytes.
     std::string_view run = rest.substr(0, std::max(size, PrefixBytes(rest, 1)));
     auto known = std::find_if(kLayoutUnits.begin(), kLayoutUnits.end(),
                               [&](const LayoutUnit& unit) { return unit.letters == run; });

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-// Which characters patterns and numbers consist of; the rule is in locus/number_format.h.
+// Which characters patterns and numbers may have, as locus/number_format.h defines them.
 namespace locus::internal {
 
 // Each byte is looked at, which the compiler vectorises.

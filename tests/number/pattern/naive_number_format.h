@@ -17,9 +17,8 @@
 
 namespace locus::testing {
 
-// NumberFormat done slowly and without cleverness: it is told what the pieces are instead of
-// reading a pattern, lets Abseil tell and check the time, and reads a text by trying every width of
-// every field.
+// NumberFormat done slowly and without cleverness: it gets the pieces instead of reading a pattern,
+// lets Abseil compute and check the time, and reads a text by trying every width of every field.
 struct NaivePiece {
   enum Kind { kLiteral, kUnit, kDigits, kBuyer, kText, kCheck };
   Kind kind;
@@ -65,7 +64,7 @@ class NaiveNumberFormat {
   NaiveNumberFormat(std::vector<NaivePiece> pieces, absl::TimeZone zone)
       : pieces_(std::move(pieces)), zone_(zone) {}
 
-  // `values` as they stand in the number. nullopt: yy cannot tell the year.
+  // `values` as they are written in the number. nullopt: yy cannot write the year.
   std::optional<std::string> Format(absl::Time time, const std::vector<std::string>& values) const {
     std::string out;
     size_t value = 0;

@@ -20,8 +20,8 @@ constexpr std::array kZones = {"UTC",           "Asia/Shanghai",     "America/Ne
                                "Pacific/Apia",  "America/Havana",    "Asia/Kathmandu",
                                "Africa/Cairo",  "Antarctica/Troll",  "America/St_Johns"};
 
-// What breaks numbers: letters of the patterns, and what no number may have (a joiner, a surrogate,
-// an overlong slash).
+// Pieces that break numbers: letters of the patterns, and characters that no number may have (a
+// joiner, a surrogate, an overlong slash).
 const std::vector<std::string> kWide = {"京",           "津",           "é",       "д", "😁",
                                         "\xE2\x80\x8D", "\xED\xA0\x80", "\xC0\xAF"};
 
@@ -64,7 +64,7 @@ class Source {
     return format;
   }
 
-  // As it stands in a number.
+  // As it is written in a number.
   std::string ValueOf(const NaivePiece& piece) {
     std::string alphabet = piece.kind == NaivePiece::kText ? piece.text : "0123456789";
     std::string value;
@@ -251,7 +251,7 @@ TEST(NumberFormatPropertyTest, RandomPatterns_AgreeWithTheNaiveTwin) {
 }
 
 // The offset that is kept for some minutes, around every change of every zone.
-TEST(NumberFormatPropertyTest, EveryChangeOfOffset_IsToldAsAbseilTellsIt) {
+TEST(NumberFormatPropertyTest, EveryChangeOfOffset_IsAsAbseilHasIt) {
   int changes = 0;
   for (const char* name : kZones) {
     absl::TimeZone zone = Zone(name);

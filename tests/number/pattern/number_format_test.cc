@@ -64,7 +64,7 @@ TEST(NumberFormatTest, PatternsOfTheDocumentation_FormatAndParse) {
   EXPECT_THAT(TextsOf(parsed), ElementsAre("0755", "B12345", "000007"));
 }
 
-TEST(NumberFormatTest, Fields_AreToldInTheirOrder) {
+TEST(NumberFormatTest, Fields_AreListedInTheirOrder) {
   NumberFormat format = Compile("A{{{date:yyMMdd}-{plate:A-Z;2..8}/{buyer:4}{check}");
   EXPECT_EQ(format.pattern(), "A{{{date:yyMMdd}-{plate:A-Z;2..8}/{buyer:4}{check}");
   ASSERT_EQ(format.fields().size(), 4u);
@@ -162,7 +162,7 @@ TEST(NumberFormatTest, FormatTo_NeedsRoomForTheLongest) {
             absl::InvalidArgumentError("a buffer of 6 bytes is given for numbers of up to 7"));
 }
 
-TEST(NumberFormatTest, Copies_ShareWhatWasCompiled) {
+TEST(NumberFormatTest, Copies_ShareTheCompiledPattern) {
   NumberFormat first = Compile("{n:2}");
   NumberFormat copy = first;
   NumberFormat moved = std::move(first);
@@ -179,7 +179,7 @@ TEST(NumberFormatTimeTest, Zone_DecidesTheDay) {
   EXPECT_EQ(format.GroupKey(Utc("2026-11-20T16:00:00Z")).value(), "20261121");
 }
 
-TEST(NumberFormatTimeTest, GroupKey_IsOfTheDayOrOfWhatIsTold) {
+TEST(NumberFormatTimeTest, GroupKey_IsOfTheDayOrOfTheUnitsInThePattern) {
   EXPECT_EQ(Compile("{time:yyyyMMddHHmmss}{seq:2}").GroupKey(kNow).value(), "20261120");
   EXPECT_EQ(Compile("{date:yyMMdd}{seq:2}").GroupKey(kNow).value(), "20261120");
   EXPECT_EQ(Compile("{date:yyyyMM}{seq:2}").GroupKey(kNow).value(), "202611");
@@ -355,7 +355,7 @@ TEST(NumberFormatPatternTest, WrongPatterns_AreRefusedWithFieldAndPlace) {
   }
 }
 
-TEST(NumberFormatPatternTest, WhatCouldNotBeReadBack_IsRefused) {
+TEST(NumberFormatPatternTest, PatternThatCouldNotBeParsedBack_IsRefused) {
   for (std::string_view pattern :
        {"{a}{b}", "{a:A-Z}{b:0-9}", "{a}7{b}", "{a}{seq:4}{b}", "{a}X-{b}", "{a}{seq:4}-{b}",
         "{a:A-Z0-9-}-{b}", "{date:yyyy}{a}{check}{b}", "{a}-{b}{c}"}) {

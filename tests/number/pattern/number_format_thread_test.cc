@@ -12,7 +12,7 @@
 namespace locus {
 namespace {
 
-TEST(NumberFormatThreadTest, ThreadsThatShareAFormat_TellTheirOwnTimes) {
+TEST(NumberFormatThreadTest, ThreadsThatShareAFormat_WriteTheirOwnTimes) {
   absl::TimeZone zone;
   ASSERT_TRUE(absl::LoadTimeZone("America/New_York", &zone));
   NumberFormat format = NumberFormat::Compile("{date:yyyyMMdd}-{time:HHmmss}{seq:8}", zone).value();

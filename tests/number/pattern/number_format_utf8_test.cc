@@ -77,7 +77,7 @@ TEST(NumberFormatUtf8Test, UnitsOfTime_RefuseOtherDigits) {
 }
 
 // As literals, in alphabets, in values and in numbers.
-TEST(NumberFormatUtf8Test, WhatNoReaderSees_IsRefusedEverywhere) {
+TEST(NumberFormatUtf8Test, InvisibleCharacter_IsRefusedEverywhere) {
   struct Case {
     std::string bytes;
     std::string reason;
