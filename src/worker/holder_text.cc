@@ -12,7 +12,7 @@
 namespace locus::worker {
 namespace {
 
-// What Printable left is valid UTF-8 without control characters.
+// The result of Printable is valid UTF-8 without control characters.
 std::string JsonString(std::string_view text) {
   std::string out = "\"";
   for (char c : internal::Printable(text)) {

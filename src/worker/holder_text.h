@@ -11,10 +11,10 @@
 
 namespace locus::worker {
 
-// What `locus lease list` shows of this process: a JSON object of its host name, process ID,
-// version of locus and, if it has one, datacenter.
+// This process as `locus lease list` shows it: a JSON object of its host name, process ID, version
+// of locus and, if it has one, datacenter.
 std::string HolderOfThisProcess(std::optional<uint64_t> datacenter = std::nullopt);
-// The same of a host of this name.
+// The same for a host of this name.
 std::string HolderText(std::string_view host, int64_t pid, std::string_view version,
                        std::optional<uint64_t> datacenter);
 

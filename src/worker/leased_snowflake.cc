@@ -24,7 +24,7 @@ namespace {
 constexpr internal::Backoff::Policy kPauses = {.first = absl::Milliseconds(200),
                                                .longest = absl::Seconds(10)};
 
-// A generator for widths that are known at run time only.
+// A generator for widths that are known only at run time.
 class Generator : public AnySnowflake {
  public:
   using AnySnowflake::Check;
@@ -40,7 +40,7 @@ class Generator : public AnySnowflake {
       : AnySnowflake(widths, options) {}
 };
 
-// Of a lease under which nothing is made.
+// The user of a lease under which nothing is made.
 class Nothing : public CeilingUser {
  public:
   explicit Nothing(absl::Time floor) : floor_(floor) {}
@@ -121,7 +121,7 @@ class AnyLeasedSnowflake::Rep {
     return Take(options_.lease, patience);
   }
 
-  // What a call answers where `ids` answered with an error: that of the generator in its place, if
+  // The result of a call whose `ids` returned an error: that of the generator in its place, if
   // there is one.
   template <typename Attempt>
   auto Again(AnySnowflake* ids, absl::Status error, Attempt attempt) -> decltype(attempt(*ids)) {
@@ -169,7 +169,7 @@ class AnyLeasedSnowflake::Rep {
       ended_ = true;
     }
     MutexLock lock(release_mutex_);
-    reacquirer_.reset();  // on_lost wakes it no more, and nobody else replaces the lease
+    reacquirer_.reset();  // on_lost wakes it no more, and nothing else replaces the lease
     WorkerLease* last = nullptr;
     {
       MutexLock state_lock(mutex_);
@@ -187,7 +187,7 @@ class AnyLeasedSnowflake::Rep {
   struct Holding {
     std::shared_ptr<AnySnowflake> ids;
     std::shared_ptr<Loss> loss;
-    std::unique_ptr<WorkerLease> lease;  // nullptr: it was lost, and another one is in its place
+    std::unique_ptr<WorkerLease> lease;  // nullptr: it was lost, and another lease replaced it
   };
   class User : public CeilingUser {
    public:
@@ -199,7 +199,7 @@ class AnyLeasedSnowflake::Rep {
     const std::shared_ptr<AnySnowflake> ids_;
   };
 
-  // Takes a lease and puts its generator in place.
+  // Takes a lease and publishes its generator.
   absl::Status Take(WorkerLeaseOptions options, absl::Duration patience) {
     auto loss = std::make_shared<Loss>();
     options.on_lost = [this, loss](const absl::Status& why) { Lost(*loss, why); };
@@ -211,15 +211,19 @@ class AnyLeasedSnowflake::Rep {
       return made.status();
     }
     std::shared_ptr<AnySnowflake> ids = *std::move(made);
+    // Bound before it is published: a loss must be able to close every generator that callers can
+    // find.
     absl::Status bound = lease->Bind(std::make_shared<User>(ids));
-    if (!bound.ok()) return absl::UnavailableError(bound.message());  // lost within a moment
-    std::unique_ptr<WorkerLease> before;  // destroyed without the lock: that waits for its threads
+    if (!bound.ok()) return absl::UnavailableError(bound.message());  // lost at once
+    // Declared before the lock, so destroyed after it: the destructor waits for threads.
+    std::unique_ptr<WorkerLease> before;
     MutexLock lock(mutex_);
-    // The old generator stays, for calls that have found it.
+    // The old generator stays alive for calls that have loaded its pointer.
     if (!holdings_.empty()) before = std::move(holdings_.back().lease);
     holdings_.push_back({ids, loss, std::move(lease)});
     refusal_ = absl::OkStatus();
     current_.store(ids.get(), std::memory_order_release);
+    // The loss may have come before the lease was stored here; its own wake found nothing to do.
     if (loss->lost) WakeReacquirer();
     return absl::OkStatus();
   }
@@ -235,7 +239,7 @@ class AnyLeasedSnowflake::Rep {
     return Generator::Create(widths_, ids);
   }
 
-  // Why `ids` was closed. OK: another one has taken its place.
+  // Why `ids` was closed. OK: another generator has replaced it.
   absl::Status WhyClosed(const AnySnowflake& ids) {
     MutexLock lock(mutex_);
     const Holding& last = holdings_.back();
@@ -274,9 +278,10 @@ class AnyLeasedSnowflake::Rep {
       if (ended_ || holdings_.empty() || !holdings_.back().loss->lost) {
         return absl::InfiniteDuration();
       }
+      // The lost ID first: if it is still free, this process keeps its worker ID.
       if (!options.preferred) options.preferred = holdings_.back().lease->worker();
     }
-    absl::Status taken = absl::UnavailableError("the process said that it is not healthy");
+    absl::Status taken = absl::UnavailableError("the process reported that it is not healthy");
     if (!options.healthy || options.healthy()) taken = Take(options, absl::ZeroDuration());
     if (taken.ok()) {
       pauses_.Reset();
@@ -299,7 +304,7 @@ class AnyLeasedSnowflake::Rep {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);  // why no lease could be taken
   uint64_t losses_ ABSL_GUARDED_BY(mutex_) = 0;
-  // All so far; the last one is the present one.
+  // All leases so far; the last one is the present one.
   std::vector<Holding> holdings_ ABSL_GUARDED_BY(mutex_);
 
   std::unique_ptr<LoadDriver> reacquirer_;  // nullptr without the option, and after Release

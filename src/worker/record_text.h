@@ -9,8 +9,8 @@
 #include "absl/time/time.h"
 #include "src/worker/worker_rules.h"
 
-// How engines that store texts write what the rules decide. Times are milliseconds since 1970, or
-// "-": before that. Pure; what is read was perhaps written by somebody else.
+// The records of the rules, for engines that store texts. Times are milliseconds since 1970, or
+// "-": before that. Pure; texts that are read may have been written by other programs.
 
 namespace locus::worker {
 
@@ -18,7 +18,7 @@ namespace locus::worker {
 inline constexpr uint64_t kMostMillis = 253402300799999;
 
 std::string TextOf(absl::Time time);
-// nullopt: no text of a time, or one after the year 9999.
+// nullopt: not the text of a time, or a time after the year 9999.
 std::optional<absl::Time> TimeOf(std::string_view text);
 
 // "token floor ceiling granted_at renewed_at nonce holder", without the worker. The nonce is empty

@@ -50,7 +50,7 @@ class RenewalOf {
   enum class Act { kWait, kRenew, kLost };
   struct Turn {
     Act act = Act::kWait;
-    absl::Duration wait;  // after which to look again, unless something happens before
+    absl::Duration wait;  // when to look again, unless something happens before
   };
   enum class Answer {
     kRenewed,
@@ -70,7 +70,7 @@ class RenewalOf {
         deadline_(sent + usable_for_),
         retries_({.first = std::min(kFirstRetry, interval_), .longest = interval_}) {}
 
-  // What to do now. kLost comes once; nothing but kWait follows it.
+  // The next action. kLost comes once; only kWait follows it.
   Turn Look(absl::Duration now) {
     if (state_ != State::kHeld) return {Act::kWait, absl::InfiniteDuration()};
     if (now >= deadline_) return {Lose(Expired(now)), absl::InfiniteDuration()};
@@ -82,8 +82,8 @@ class RenewalOf {
   // A renewal is about to be sent, as Look said.
   void Sent(absl::Duration now) { sent_ = now; }
 
-  // The answer to it. One that comes after the deadline changes nothing any more, whatever it says;
-  // an earlier one counts from when the renewal was sent.
+  // The answer to it. An answer after the deadline changes nothing; an earlier one counts from the
+  // time when the renewal was sent.
   Answer Answered(absl::Duration now, const absl::StatusOr<WorkerGrant>& answer,
                   uint64_t random_word) {
     LOCUS_CHECK(sent_.has_value());
@@ -115,7 +115,7 @@ class RenewalOf {
 
   // The process is not healthy: nothing was sent.
   void Unhealthy(absl::Duration now, uint64_t random_word) {
-    last_ = absl::UnavailableError("the process said that it is not healthy");
+    last_ = absl::UnavailableError("the process reported that it is not healthy");
     TryAgain(now, random_word);
   }
 
@@ -162,7 +162,8 @@ class RenewalOf {
                                             ", token ", grant_.token));
   }
 
-  // The nearer the deadline, the shorter the wait: a store that comes back just before it is found.
+  // The nearer the deadline, the shorter the wait, so that a store that recovers just before the
+  // deadline is found.
   void TryAgain(absl::Duration now, uint64_t random_word) {
     const absl::Duration half = std::max((deadline_ - now) / 2, kShortestRetry);
     due_ = now + std::min(retries_.Next(random_word), half);

@@ -101,8 +101,8 @@ class AnySnowflake::Rep {
 
   ~Rep() { EndClaim(); }
 
-  // Takes up to `wanted` slots and waits if necessary. Returns kTake, or the reason why none will
-  // come.
+  // Takes up to `wanted` slots and waits if necessary. Returns kTake, or the reason why it got
+  // none.
   SnowflakeStep Take(uint64_t wanted) {
     SnowflakeStep step = TryTake(wanted);
     if (step.behind > 0) [[unlikely]] {
@@ -153,6 +153,7 @@ class AnySnowflake::Rep {
 
   void RaiseCeiling(absl::Time ceiling) { word_.RaiseCeiling(MillisOf(ceiling)); }
   bool closed() const { return word_.closed(); }
+  // The word first: the claim passes the last time used on to the next generator of the worker.
   absl::Time Close() {
     const int64_t last = word_.Close();
     EndClaim();

@@ -13,7 +13,7 @@ namespace locus::internal {
 // The clock policy of Snowflake generators, and the word that it moves. Times are milliseconds
 // since the generator's epoch; a slot is time << sequence_bits | sequence. The word holds the last
 // slot taken. A forked child finds 0, which no generator ever stores; a closed word has its top bit
-// set, which time and sequence leave free, as a layout has at least one bit of worker.
+// set, which time and sequence leave free because a layout has at least one bit of worker.
 
 inline constexpr int64_t kSnowflakeGoOnMillis = 5;
 inline constexpr int64_t kSnowflakeWaitMillis = 1000;
@@ -92,7 +92,7 @@ class SnowflakeWordOf {
                     std::memory_order_release);
   }
 
-  // Takes up to `wanted` slots, or says why not. `now` reads the clock.
+  // Takes up to `wanted` slots, or returns the reason. `now` reads the clock.
   template <typename ReadClock>
   SnowflakeStep Take(uint64_t wanted, ReadClock now) {
     while (true) {

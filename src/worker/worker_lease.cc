@@ -27,8 +27,8 @@ using worker::Renewal;
 namespace {
 
 constexpr std::string_view kObject = "a worker lease";
-// Threads wait by a clock that stands still while the machine is suspended. They look at the time
-// this often, so as to notice that.
+// Threads wait by a clock that stops while the machine is suspended. They look at the time this
+// often, to notice a suspension.
 constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
 uint64_t Random() { return internal::RandomWord().value_or(0); }
@@ -87,8 +87,9 @@ absl::Status WorkerLeaseOptions::Check() const {
   return status;
 }
 
-// Two jobs: one watches the times, the other one calls the store, which may block. The first one
-// wakes the second one when a renewal is due, and is woken by it after each answer.
+// Two jobs: the watcher watches the times; the renewer calls the store, which may block. The
+// watcher wakes the renewer when a renewal is due; the renewer wakes the watcher after each answer.
+// With one job, a call that hangs would hide a loss.
 class WorkerLease::Rep {
  public:
   using Kind = WorkerLeaseEvent::Kind;
@@ -171,7 +172,7 @@ class WorkerLease::Rep {
     return absl::OkStatus();
   }
 
-  // `unused`: nobody has had the lease, so nothing was made under it.
+  // `unused`: no caller has had the lease, so nothing was made under it.
   absl::Status Release(bool unused) {
     LOCUS_RETURN_IF_ERROR(fork_guard_.Check(kObject));
     WorkerRelease request;
@@ -183,17 +184,19 @@ class WorkerLease::Rep {
       if (!renewal_.End()) return renewal_.loss();
       request.last_used = absl::InfiniteFuture();
       if (unused) request.last_used = std::max(floor_, absl::UnixEpoch());
+      // Closed before the store lowers the ceiling: a later ID would lie above it, where the next
+      // holder begins.
       if (user_ != nullptr) request.last_used = user_->Close();
     }
     MutexLock lock(release_mutex_);
     if (released_.has_value()) return *released_;
-    // The renewer wakes the watcher, so it goes first. The watcher wakes nobody after End.
+    // The renewer wakes the watcher, so it goes first. The watcher wakes no job after End.
     renewer_.reset();
     watcher_.reset();
     absl::Status status = store_->Release(options_.space, request);
     if (absl::IsUnavailable(status)) {
       status = store_->Release(options_.space, request);
-      // The first call was carried out, otherwise nobody else could have the ID.
+      // The first call was carried out, otherwise no other holder could have the ID.
       if (absl::IsAborted(status)) status = absl::OkStatus();
     }
     released_ = status;
@@ -238,7 +241,8 @@ class WorkerLease::Rep {
     if (options_.healthy && !options_.healthy()) return SkipRenewal();
     {
       MutexLock lock(mutex_);
-      if (!renewal_.held(Now())) return;  // the watcher sees to it
+      if (!renewal_.held(Now())) return;  // the watcher handles it
+      // Before the call: the deadline counts from the time when the renewal was sent.
       renewal_.Sent(Now());
       request_.ceiling = renewal_.grant().ceiling;
     }
@@ -260,6 +264,7 @@ class WorkerLease::Rep {
     switch (meaning) {
       case Renewal::Answer::kRenewed:
         ++stats_.renewals;
+        // Only now: times may be used up to a ceiling that is stored.
         if (user_ != nullptr) user_->RaiseCeiling(renewal_.grant().ceiling);
         return Queue(Kind::kRenewed, absl::OkStatus());
       case Renewal::Answer::kFailed:
@@ -284,7 +289,8 @@ class WorkerLease::Rep {
     watcher_->Wake();
   }
 
-  // Nothing is made any more before anybody is told.
+  // The user is closed before any callback hears of the loss, so no callback runs while IDs are
+  // still made.
   void Lose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (user_ != nullptr) user_->Close();
     Queue(Kind::kLost, renewal_.loss());
@@ -309,7 +315,7 @@ class WorkerLease::Rep {
                        internal::NonceMark(request_.nonce), request_.holder});
   }
 
-  // Tells of what was queued, in that order: also of what another thread queued.
+  // Reports the queued events in their order, also those that another thread queued.
   void Report() {
     MutexLock telling(report_mutex_);
     while (true) {

@@ -23,7 +23,7 @@ constexpr absl::Duration kMostTtl = absl::Hours(24);
 constexpr absl::Duration kMostSkew = absl::Seconds(60);
 constexpr absl::Duration kMostRest = absl::Hours(25);
 constexpr uint64_t kMostToken = uint64_t{1} << 62;
-// RestLeft finds what stands between: answers of a cluster keep a code and a message, no more.
+// RestLeft reads the text between these: answers of a cluster keep only a code and a message.
 constexpr absl::string_view kRests = "no worker ID is granted before ";
 constexpr absl::string_view kFromNow = " from now";
 
@@ -118,10 +118,11 @@ Outcome Refused(absl::Status status) {
 }
 
 absl::Status Resting(absl::Time until, absl::Time now) {
-  return absl::UnavailableError(absl::StrCat(
-      kRests, Shown(until), ", ", absl::FormatDuration(until - now), kFromNow,
-      ": the space was created anew, or its store lost leases, and holders from before may go on "
-      "until then"));
+  return absl::UnavailableError(absl::StrCat(kRests, Shown(until), ", ",
+                                             absl::FormatDuration(until - now), kFromNow,
+                                             ": the space was created anew, or its store lost "
+                                             "leases, and earlier holders may still use their IDs "
+                                             "until then"));
 }
 
 Outcome Lost(uint64_t worker, uint64_t token, std::string_view why) {
@@ -199,9 +200,9 @@ absl::Status CheckClock(const WorkerLeaseTerm& term, absl::Time caller_now, absl
   const absl::Duration difference = caller_now - store_now;
   if (absl::AbsDuration(difference) <= term.max_skew) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("this process' clock says ", Shown(caller_now), ", the store's ",
+      absl::StrCat("this process's clock shows ", Shown(caller_now), ", the store's ",
                    Shown(store_now), ": they differ by more than max_skew, ",
-                   absl::FormatDuration(term.max_skew), "; mend the clock that is wrong"));
+                   absl::FormatDuration(term.max_skew), "; correct the clock that is wrong"));
 }
 
 absl::Duration RestOf(const WorkerSpacePast& past) {
@@ -302,8 +303,9 @@ Outcome PlanAcquire(const Space& space, const WorkerRecord* record, uint64_t wor
   }
   WorkerRecord next;
   next.worker = worker;
-  // Never below the clock, so that tokens rise also where the store has forgotten the last one.
+  // Never below the clock, so that tokens rise even if the store has forgotten the last one.
   next.token = static_cast<uint64_t>(absl::ToUnixMillis(now));
+  // Forgotten leases have ended by then, so their IDs have no later times.
   next.floor = space.rest_until;
   next.ceiling = absl::InfinitePast();
   if (record != nullptr) {
@@ -325,8 +327,8 @@ Outcome PlanRenew(const Space* space, const WorkerRecord* record, const WorkerRe
   if (record != nullptr && record->token > request.token) {
     Outcome lost = Lost(request.worker, request.token, "the ID has another holder");
     if (record->floor < request.ceiling) {
-      // Granted to the other one while this one's numbers could still rise: the store had forgotten
-      // this lease.
+      // The ID was granted to the other holder while this one could still make IDs: the store had
+      // forgotten this lease.
       NoteLoss(after, request.term, now);
       lost.space = after;
     }
@@ -350,8 +352,8 @@ Outcome PlanRenew(const Space* space, const WorkerRecord* record, const WorkerRe
     next.floor = absl::InfinitePast();
     next.nonce = request.nonce;
   }
-  // A ceiling or a token that the store does not know: it has lost them. The caller's lease is the
-  // later one, so it goes on.
+  // The store does not know this ceiling or token, so it has lost data. The caller's lease is the
+  // later one, so it continues.
   if (!known || record->ceiling < request.ceiling) NoteLoss(after, request.term, now);
   next.ceiling = ceiling;
   next.holder = request.holder;

@@ -163,7 +163,7 @@ class Cluster {
   static constexpr size_t kNodes = 4;
   static constexpr absl::Duration kDrift = absl::Milliseconds(30);
 
-  // What happened before: for each node, how many of its events.
+  // The earlier events: for each node, how many of its events.
   using Past = std::vector<uint64_t>;
   struct Event {
     HybridTime time;
@@ -192,7 +192,7 @@ class Cluster {
     int64_t clock = absl::ToUnixMillis(node.clock.Now());
     HybridTime known = node.events.empty() ? HybridTime() : node.events.back().time;
     if (cause != nullptr) known = std::max(known, cause->time);
-    // The twin: the rule as the paper has it.
+    // The twin: the rule as the paper states it.
     HybridTime expected = std::max(HybridTime::FromUint64(known.value() + 1), At(clock, 0));
     if (expected.unix_millis() - clock > absl::ToInt64Milliseconds(kDrift)) {
       ++refused_;
@@ -205,7 +205,7 @@ class Cluster {
     for (size_t i = 0; cause != nullptr && i < kNodes; ++i) {
       node.past[i] = std::max(node.past[i], cause->past[i]);
     }
-    // Whatever happened before this event has an earlier time: the last of each node's suffices.
+    // Every earlier event has an earlier time: checking the last one of each node suffices.
     for (size_t i = 0; i < kNodes; ++i) {
       if (node.past[i] == 0) continue;
       EXPECT_LT(nodes_[i]->events[node.past[i] - 1].time, *time);
@@ -250,7 +250,8 @@ TEST(HybridClockThreadTest, MomentsRiseAcrossThreads) {
   for (size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 5000; ++i) {
-        // What another thread was told before is earlier than what this one is told now.
+        // A moment that another thread got before is earlier than the one that this thread gets
+        // now.
         HybridTime seen = HybridTime::FromUint64(mailbox.load());
         HybridTime time =
             i % 3 == 0 ? first.Observe(second.Now().value()).value() : first.Now().value();

@@ -14,7 +14,7 @@ HybridTime TimeOf(const nlohmann::json& text) {
   return HybridTime::FromUint64(std::stoull(text.get<std::string>()));
 }
 
-// The answer of a clock that last told `last`, where the wall clock says clock_millis.
+// The answer of a clock that last gave `last`, when the wall clock shows clock_millis.
 absl::StatusOr<HybridTime> AnswerOf(const nlohmann::json& step) {
   HybridTime last = TimeOf(step["last"]);
   absl::Time now = absl::FromUnixMillis(std::stoll(step["clock_millis"].get<std::string>()));
@@ -22,7 +22,7 @@ absl::StatusOr<HybridTime> AnswerOf(const nlohmann::json& step) {
   HybridClock clock =
       HybridClock::Create({.max_drift = absl::Milliseconds(500), .clock = &wall}).value();
   if (last.value() > 0) {
-    // The clock told `last` when the wall clock was there: one before it was observed.
+    // The clock gave `last` when the wall clock was there: the moment before it was observed.
     wall.Jump(last.time() - now);
     EXPECT_TRUE(clock.Observe(HybridTime::FromUint64(last.value() - 1)).ok());
     EXPECT_EQ(clock.last(), last);

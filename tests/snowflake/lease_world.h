@@ -20,7 +20,7 @@
 
 namespace locus {
 
-// What happens to the state of the store.
+// The events of the store's state.
 enum class Memory { kKeeps, kLossDeclared, kLossSilent };
 
 template <LeaseFault kFault>
@@ -128,7 +128,7 @@ class LeaseLedger {
     int64_t lowest = std::numeric_limits<int64_t>::max();
     int64_t highest = std::numeric_limits<int64_t>::min();
     uint64_t next_slot = 0;
-    int64_t released = std::numeric_limits<int64_t>::max();  // the last time, as the store was told
+    int64_t released = std::numeric_limits<int64_t>::max();  // the last time, by the release
   };
 
   // The entry of a grant that was answered; `made`: it is new.
@@ -169,7 +169,7 @@ class LeaseLedger {
 
   void Released(size_t entry, int64_t last_used) { entries_[entry].released = last_used; }
 
-  // Whether somebody was granted the worker after `entry`.
+  // Whether the worker was granted again after `entry`.
   bool Passed(size_t entry) const { return by_worker_.at(entries_[entry].worker).back() != entry; }
   bool First(size_t entry) const { return by_worker_.at(entries_[entry].worker).front() == entry; }
 

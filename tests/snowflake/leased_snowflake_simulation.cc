@@ -122,7 +122,7 @@ class Simulation {
     AdvanceBy(by, depth);
   }
 
-  // In steps; whoever is not stopped acts meanwhile.
+  // In steps; processes that are not stopped act meanwhile.
   void AdvanceBy(int64_t by, int depth) {
     for (const int64_t end = now_ + by; now_ < end;) {
       now_ = std::min(end, now_ + (calm() ? 200 : 700));
@@ -167,7 +167,7 @@ class Simulation {
     process.asked_before = false;
   }
 
-  // What a process does by itself; everything but making IDs.
+  // The background work of a process: everything but making IDs.
   void Tick(const Pointer& pointer) {
     Process& process = *pointer;
     if (Stopped(process) || process.phase == Phase::kGone) return;
@@ -220,7 +220,7 @@ class Simulation {
   }
 
   void Lost(Process& process) {
-    if (++process.losses > 1) Violated("a loss was told twice");
+    if (++process.losses > 1) Violated("a loss was reported twice");
     process.word->Close();
     process.closed = true;
     // As soon as the store can be reached again after a trouble, nothing is lost.
@@ -259,7 +259,7 @@ class Simulation {
   void SetClock(Process& process) {
     constexpr std::array<int64_t, 8> kBy = {-kHour, -30'000, -900, -4, 3, 700, 30'000, kHour};
     process.offset += kBy[Below(kBy.size())];
-    if (!OneIn(3)) process.offset = RightClock();  // somebody repairs it
+    if (!OneIn(3)) process.offset = RightClock();  // an operator repairs it
   }
 
   void Stop(Process& process) {

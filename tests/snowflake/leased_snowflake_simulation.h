@@ -7,7 +7,7 @@
 
 namespace locus {
 
-// What is broken in a simulated run, to show that the invariants would notice.
+// A fault of a simulated run, to show that the invariants would notice.
 enum class LeaseFault {
   kNone,
   // In the holder.
@@ -16,7 +16,7 @@ enum class LeaseFault {
   kFloorIgnored,        // the generator begins wherever its clock is
   kLateAnswerRevives,   // an answer after the deadline makes a lost lease a held one
   kDeadlineFromAnswer,  // the deadline counts from when the answer came
-  kLossNotRemembered,   // a loss that the store tells is told to the program at every look
+  kLossNotRemembered,   // a loss that the store reports is reported to the program at every look
   // In the store.
   kExtendAnyToken,   // renews without comparing tokens
   kReleaseAnyToken,  // releases without comparing tokens
@@ -37,15 +37,15 @@ inline constexpr LeaseFault kLastLeaseFault = LeaseFault::kTakeAfterTtl;
 //   (worker, time, sequence) repeats; excepted are grants that a store made after it was put back
 //   and before it noticed
 //   an ID's time is above the floor and at most the stored ceiling
-//   while a holder's deadline has not passed nobody else is granted its ID, as long as the store
-//   keeps its state and its clock makes no step longer than WorkerLease::kLargestStep
-//   a process is told of a loss once, and nothing is made afterwards
+//   while a holder's deadline has not passed no other holder is granted its ID, as long as the
+//   store keeps its state and its clock makes no step longer than WorkerLease::kLargestStep
+//   a process learns of a loss once, and nothing is made afterwards
 //   no lease is lost while everything works
 //
 // Returns what was violated; empty: nothing.
 std::string SimulateLeases(uint64_t seed, LeaseFault fault);
 
-// How much the runs so far have covered, so that a test can tell a simulation that does nothing.
+// How much the runs so far have covered, so that a test can detect a simulation that does nothing.
 struct LeaseCoverage {
   uint64_t ids = 0;
   uint64_t grants = 0;
@@ -54,12 +54,12 @@ struct LeaseCoverage {
   uint64_t renewals = 0;   // that were answered in time
   uint64_t late_answers = 0;
   uint64_t expired = 0;  // losses by the deadline
-  uint64_t aborted = 0;  // losses told by the store
+  uint64_t aborted = 0;  // losses reported by the store
   uint64_t releases = 0;
   uint64_t late_ids = 0;  // IDs made while another process had the worker
   uint64_t calm = 0;      // renewals in calm times
   uint64_t rewinds = 0;   // the store was put back to an older state, or forgot everything
-  uint64_t noticed = 0;   // of these, those that a renewal showed
+  uint64_t noticed = 0;   // of these, the losses that a renewal showed
   uint64_t excepted = 0;  // IDs that repeat or do not rise, because the store had not noticed
 };
 const LeaseCoverage& LeasesCovered();

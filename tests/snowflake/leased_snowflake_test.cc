@@ -33,8 +33,8 @@ constexpr absl::Duration kSecond = absl::Seconds(1);
 constexpr absl::Duration kMs = absl::Milliseconds(1);
 constexpr absl::Duration kTtl = absl::Seconds(30);
 
-// An epoch of its own for each process that a test plays: one that was restarted must not know what
-// the one before did in this process.
+// Each process that a test plays has an epoch of its own: a restarted process must not know what
+// its predecessor did in this process.
 absl::Time NextEpoch() {
   static int epochs = 0;
   return kSnowflakeEpoch - ++epochs * kMs;
@@ -191,7 +191,7 @@ TEST_F(LeasedSnowflakeTest, RestartWithTheClockSetBack_RepeatsNothing) {
   }
 }
 
-TEST_F(LeasedSnowflakeTest, Rollbacks_AreToldAndCounted) {
+TEST_F(LeasedSnowflakeTest, Rollbacks_AreReportedAndCounted) {
   LeasedSnowflakeOptions options = Options();
   std::vector<absl::Duration> told;
   options.on_rollback = [&](const SnowflakeRollback& each) { told.push_back(each.behind); };
@@ -225,7 +225,7 @@ TEST_F(LeasedSnowflakeTest, Lost_EndsTheIdsAndSaysWhy) {
   EXPECT_EQ(ids->Release(), losses_[0]);
 }
 
-TEST_F(LeasedSnowflakeTest, Released_SaysSo) {
+TEST_F(LeasedSnowflakeTest, Released_IsNamedInTheError) {
   auto ids = Create(Options());
   const absl::Time used = TimeOf(*ids, ids->Next().value());
   EXPECT_TRUE(ids->Release().ok());
@@ -237,7 +237,7 @@ TEST_F(LeasedSnowflakeTest, Released_SaysSo) {
   EXPECT_EQ(store_->releases().size(), 1u);
 }
 
-TEST_F(LeasedSnowflakeTest, Reacquire_GoesOnAboveTheNewFloor) {
+TEST_F(LeasedSnowflakeTest, Reacquire_ContinuesAboveTheNewFloor) {
   LeasedSnowflakeOptions options = Options();
   options.reacquire = true;
   options.lease.range = WorkerRange{6, 6};
@@ -365,7 +365,7 @@ TEST_F(LeasedSnowflakeTest, Reacquire_NotAfterRelease) {
 }
 
 // Threads of their own, the system's clock: IDs are made while the lease is released, lost, taken
-// again. What the store is told must hold whatever the threads do.
+// again. The times that the store gets must be right whatever the threads do.
 class LeasedSnowflakeThreadsTest : public ::testing::Test {
  protected:
   LeasedSnowflakeOptions Options() {
@@ -378,7 +378,7 @@ class LeasedSnowflakeThreadsTest : public ::testing::Test {
   std::shared_ptr<HookedWorkerStore> store_ = std::make_shared<HookedWorkerStore>(Clock::System());
 };
 
-TEST_F(LeasedSnowflakeThreadsTest, ReleaseWhileIdsAreMade_TellsNoEarlierTime) {
+TEST_F(LeasedSnowflakeThreadsTest, ReleaseWhileIdsAreMade_ReportsNoEarlierTime) {
   for (int round = 0; round < 30; ++round) {
     auto ids = LeasedSnowflake<>::Create(store_, Options()).value();
     std::atomic<int> made{0};

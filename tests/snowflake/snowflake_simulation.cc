@@ -67,7 +67,7 @@ struct BrokenTraits {
   }
 };
 
-// What a process has used, told naively.
+// The slots that a process has used, kept naively.
 struct Twin {
   int64_t last = 0;
   uint64_t used = 0;  // how many of the last millisecond
@@ -103,7 +103,7 @@ class Simulation {
   }
 
  private:
-  // What is stored of a worker.
+  // The stored state of a worker.
   struct Lease {
     int64_t ceiling = 0;
     uint64_t token = 0;
@@ -129,7 +129,7 @@ class Simulation {
     Twin twin;
     SnowflakeWordOf<BrokenTraits<kFault>> word;
   };
-  // Of one call, its last reading.
+  // The last clock reading of a call.
   struct Reading {
     Twin before;  // the word must have been read by then
     int64_t now = 0;
@@ -172,7 +172,7 @@ class Simulation {
     constexpr std::array<int64_t, 12> kBy = {-1,    -3,    -5, -6, -50,  -999,
                                              -1001, -5000, 2,  20, 1500, 60000};
     process.offset += kBy[Below(kBy.size())];
-    if (OneIn(2)) process.offset = Range(-300, 300);  // somebody repairs it
+    if (OneIn(2)) process.offset = Range(-300, 300);  // an operator repairs it
   }
 
   // The next process for a worker whose lease has run out.

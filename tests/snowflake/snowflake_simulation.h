@@ -7,19 +7,19 @@
 
 namespace locus {
 
-// What is broken in a simulated run, to show that the invariants would notice.
+// A fault of a simulated run, to show that the invariants would notice.
 enum class SnowflakeFault {
   kNone,
   // In the policy.
-  kGoOnFromNow,        // after the clock was set back, goes on from its time
-  kNeverRefuse,        // goes on from the last time however far the clock was set back
-  kWaitAtOnce,         // waits for the clock where it may go on
+  kGoOnFromNow,        // after the clock was set back, continues from its time
+  kNeverRefuse,        // continues from the last time however far the clock was set back
+  kWaitAtOnce,         // waits for the clock where it may continue
   kNoCarry,            // a used-up millisecond starts over with sequence 0
-  kCarryAhead,         // a used-up millisecond goes on in the next one before that has come
+  kCarryAhead,         // a used-up millisecond continues in the next one before that has come
   kRunPastTheEnd,      // a run takes what was asked for, not what the millisecond has left
   kIgnoreCeiling,      // no compare with the ceiling
   kAwaitAboveCeiling,  // waits for a millisecond that is above the ceiling
-  kTimePastItsField,   // goes on when the bits of time are used up
+  kTimePastItsField,   // continues when the bits of time are used up
   // In the word.
   kClockBeforeWord,  // reads the clock, then the word
   kPlainStore,       // takes slots by a store, not by CAS
@@ -35,17 +35,18 @@ const char* NameOf(SnowflakeFault fault);
 // simulation owns time and the stored leases. Whenever a caller reads the clock, before and after
 // the reading, and while it sleeps, others act: threads of the same process and other processes
 // make IDs, time passes, clocks are set, leases are renewed (some answers are lost), released,
-// expire and go to new processes, while old ones go on as if nothing were. Checked of every call:
+// expire and go to new processes, while old ones continue as if nothing had happened. Checked of
+// every call:
 //
 //   its answer is what a naive twin says of the word it read and of its reading of the clock
-//   no worker has an ID twice, be it of several processes; those of a process rise
+//   no ID of a worker repeats, even across processes; IDs of a process rise
 //   an ID's time is above the floor, at most the stored ceiling, and never ahead of all readings
-//   nothing is made after Close, and what Close answers is the last time used
+//   nothing is made after Close, and Close returns the last time used
 //
 // Returns what was violated; empty: nothing.
 std::string SimulateSnowflakes(uint64_t seed, SnowflakeFault fault);
 
-// How much the runs so far have covered, so that a test can tell a simulation that does nothing.
+// How much the runs so far have covered, so that a test can detect a simulation that does nothing.
 struct SnowflakeCoverage {
   uint64_t ids = 0;
   uint64_t disturbed = 0;   // clock readings during which others acted

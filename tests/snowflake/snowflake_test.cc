@@ -36,7 +36,7 @@ static_assert(SnowflakeLayout<40, 3, 5, 15>::kWidths.datacenter == 3);
 
 int64_t TimeField(int64_t id) { return id >> 22; }
 
-// An epoch of its own for each test: a worker goes on after what it did in this process before.
+// Each test has an epoch of its own: a worker continues after its earlier IDs in this process.
 class SnowflakeTest : public ::testing::Test {
  protected:
   SnowflakeTest() {
@@ -122,7 +122,7 @@ TEST_F(SnowflakeTest, Decompose_OutsideTheLayout_IsRefused) {
   EXPECT_THAT(wide.message(), HasSubstr("9007199254740991"));
 }
 
-TEST_F(SnowflakeTest, Create_RefusesWhatDoesNotFit) {
+TEST_F(SnowflakeTest, Create_RefusesPartsThatDoNotFit) {
   struct Case {
     uint64_t datacenter, worker;
     bool fits;
@@ -197,7 +197,7 @@ TEST_F(SnowflakeTest, Batch_IsARunPerMillisecond) {
   EXPECT_EQ(ids->NextBatch({}).value(), 0u);
 }
 
-TEST_F(SnowflakeTest, ClockALittleBack_GoesOnFromTheLastTime) {
+TEST_F(SnowflakeTest, ClockALittleBack_ContinuesFromTheLastTime) {
   auto ids = Default::Create(Options()).value();
   int64_t first = ids->Next().value();
   clock_.Jump(-AnySnowflake::kGoOnBehind);
@@ -317,7 +317,7 @@ TEST_F(SnowflakeTest, Ceiling_IsTheLastTimeUntilItIsRaised) {
   EXPECT_TRUE(ids->Next().ok()) << "it is never lowered";
 }
 
-TEST_F(SnowflakeTest, Close_TellsTheLastTimeUsed) {
+TEST_F(SnowflakeTest, Close_ReturnsTheLastTimeUsed) {
   auto ids = Default::Create(Options()).value();
   absl::Time used = clock_.Now();
   ASSERT_TRUE(ids->Next().ok());
@@ -335,7 +335,7 @@ TEST_F(SnowflakeTest, Close_TellsTheLastTimeUsed) {
   EXPECT_EQ(Default::Create(Options(7)).value()->Close(), epoch_);
 }
 
-TEST_F(SnowflakeTest, Rollback_TellsHowFarAndWhatWasDone) {
+TEST_F(SnowflakeTest, Rollback_ReportsHowFarAndTheReaction) {
   using Action = SnowflakeRollback::Action;
   std::vector<std::pair<int64_t, Action>> told;
   SnowflakeOptions options = Options();
@@ -381,11 +381,11 @@ TEST_F(SnowflakeTest, Closed_LeavesTheWorkerToTheNextOne) {
   EXPECT_TRUE(ids->closed());
   auto next = Default::Create(Options()).value();
   clock_.Jump(-3 * kMs);
-  EXPECT_GT(next->Next().value(), before) << "it goes on after the closed one";
+  EXPECT_GT(next->Next().value(), before) << "it continues after the closed one";
   ids->Close();
   ids.reset();
   EXPECT_TRUE(absl::IsAlreadyExists(Default::Create(Options()).status()))
-      << "the claim of the next one is not the closed one's to end";
+      << "the closed one must not end the claim of the next one";
 }
 
 TEST_F(SnowflakeTest, ForkedChild_IsRefusedAndMayDestroy) {
@@ -403,7 +403,7 @@ TEST_F(SnowflakeTest, ForkedChild_IsRefusedAndMayDestroy) {
     return Default::Create(Options(6)).value()->Next().ok() ? 0 : 7;
   });
   EXPECT_EQ(child.Wait(), 0);
-  EXPECT_EQ(ids->Next().value(), before + 1) << "the parent goes on";
+  EXPECT_EQ(ids->Next().value(), before + 1) << "the parent continues";
 }
 
 TEST(SnowflakeSystemClockTest, ManyThreads_NoIdTwiceAndRisingInEach) {
@@ -482,7 +482,7 @@ TEST_F(SnowflakeTest, Stats_CountIdsWaitsRollbacksAndRefusals) {
   clock_.Advance(kMs);
   ASSERT_TRUE(ids->Next().ok());
   clock_.Jump(-3 * kMs);
-  ASSERT_TRUE(ids->Next().ok()) << "goes on behind the last time";
+  ASSERT_TRUE(ids->Next().ok()) << "continues after the last time";
   EXPECT_EQ(ids->Stats().rollbacks, 1u);
   clock_.Jump(-absl::Seconds(5));
   EXPECT_FALSE(ids->Next().ok());

@@ -68,7 +68,7 @@ class HookedWorkerStore : public WorkerLeaseStore {
   std::vector<WorkerAcquire> acquires() const { return Copy(acquires_); }
   std::vector<WorkerRenew> renewals() const { return Copy(renewals_); }
   std::vector<WorkerRelease> releases() const { return Copy(releases_); }
-  // What is stored of the worker ID.
+  // The stored record of the worker ID.
   std::optional<WorkerRecord> Record(uint64_t id) {
     const WorkerSpaceView view = store_.Show(SpaceName()).value();
     for (const WorkerRecord& record : view.workers) {

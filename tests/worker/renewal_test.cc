@@ -161,7 +161,7 @@ TEST(RenewalTest, Unhealthy_IsLostAtTheDeadline) {
     }
   }
   EXPECT_EQ(now, end);
-  EXPECT_GT(asked, 5) << "so that it goes on once it is healthy again";
+  EXPECT_GT(asked, 5) << "so that it continues once it is healthy again";
   EXPECT_THAT(lease.loss().message(), HasSubstr("not healthy")) << lease.loss();
 }
 

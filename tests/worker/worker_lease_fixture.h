@@ -18,7 +18,7 @@ namespace locus {
 inline constexpr absl::Duration kSecond = absl::Seconds(1);
 inline constexpr absl::Duration kTtl = absl::Seconds(30);
 
-// A user that remembers what it was told.
+// A user that remembers its calls.
 class Numbers : public CeilingUser {
  public:
   void RaiseCeiling(absl::Time ceiling) override { ceilings.push_back(ceiling); }

@@ -59,7 +59,7 @@ namespace {
 
 using absl::StatusCode;
 
-TEST_P(WorkerLeaseStoreContract, NoSpace_EveryCallSaysHowToMakeOne) {
+TEST_P(WorkerLeaseStoreContract, NoSpace_EveryErrorNamesTheCommandThatMakesOne) {
   for (const absl::Status& status :
        {TryAcquire("a").status(), store_->Release(space_, {10, 1, now()}),
         store_->Show(space_).status()}) {
@@ -152,12 +152,12 @@ TEST_P(WorkerLeaseStoreContract, EndedLease_GoesToAnotherOnlyAboveItsCeiling) {
   EXPECT_GT(second.token, first[0].token);
   EXPECT_EQ(Renew(first[0], "a").status().code(), StatusCode::kAborted);
   EXPECT_EQ(Release(first[0], now()).code(), StatusCode::kAborted);
-  // The next holder's lease is as it was.
+  // The next holder's lease is unchanged.
   EXPECT_EQ(Show().workers[0].ceiling, second.ceiling);
   EXPECT_THAT(Show().workers[0].nonce, ::testing::AnyOf("e", internal::NonceMark("e")));
 }
 
-TEST_P(WorkerLeaseStoreContract, EndedLease_ThatNobodyTook_IsNotRenewed) {
+TEST_P(WorkerLeaseStoreContract, EndedLease_StillFree_IsNotRenewed) {
   CreateSpace();
   const WorkerGrant grant = Acquire("a");
   Advance(whole_ + absl::Milliseconds(1));
@@ -281,7 +281,7 @@ TEST_P(WorkerLeaseStoreContract, Holder_OfTheGreatestSizeAndAnyBytes_IsKept) {
   EXPECT_EQ(Show().workers[0].holder, wish.holder);
 }
 
-TEST_P(WorkerLeaseStoreContract, Show_TellsOfEachIdThatWasEverGranted) {
+TEST_P(WorkerLeaseStoreContract, Show_ListsEachIdThatWasEverGranted) {
   CreateSpace();
   const WorkerGrant a = Acquire("a");
   Advance(absl::Milliseconds(1));
@@ -321,7 +321,7 @@ TEST_P(WorkerLeaseStoreContract, LostStoreCreatedAnew_GrantsNoHeldIdToAnother) {
       << status;
   EXPECT_GE(Show().rest_until, now() + absl::Hours(24));
   ASSERT_TRUE(store_->Create(space_, {}, now()).ok());
-  EXPECT_TRUE(Renew(held, "a").ok()) << "a holder goes on";
+  EXPECT_TRUE(Renew(held, "a").ok()) << "a holder continues";
   ASSERT_TRUE(store_->Create(space_, {.first_ever = true}, now()).ok());
   EXPECT_EQ(TryAcquire("b").status().code(), StatusCode::kUnavailable)
       << "the renewal has shown that this is not the first space of its name";
@@ -338,11 +338,11 @@ TEST_P(WorkerLeaseStoreContract, Create_Again_ChangesNothing_AndAfterALossGrants
   const absl::Status status = TryAcquire("b").status();
   EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
   EXPECT_NE(status.message().find("lost leases"), absl::string_view::npos) << status;
-  EXPECT_TRUE(Renew(grant, "a").ok()) << "a holder goes on";
+  EXPECT_TRUE(Renew(grant, "a").ok()) << "a holder continues";
   EXPECT_EQ(Show().losses, 1u);
 }
 
-TEST_P(WorkerLeaseStoreContract, LostStore_RenewalCreatesItAgain_AndNobodyGetsAnIdMeanwhile) {
+TEST_P(WorkerLeaseStoreContract, LostStore_RenewalCreatesItAgain_AndGrantsNoIdMeanwhile) {
   CreateSpace();
   const WorkerGrant a = Acquire("a");
   const WorkerGrant b = Acquire("b");

@@ -21,9 +21,9 @@ namespace locus {
 class WorkerStoreUnderTest {
  public:
   virtual ~WorkerStoreUnderTest() = default;
-  // Another handle on the same stored state, as another process has it.
+  // Another handle on the same stored state, like that of another process.
   virtual std::unique_ptr<WorkerLeaseStore> Connect() = 0;
-  // Deletes all that is stored past the engine, as a lost disk does.
+  // Deletes the whole stored state without the engine, like a lost disk.
   virtual void LoseAll() = 0;
   // The time of the store, and of callers whose clock is right.
   virtual fakes::ManualClock& clock() = 0;

@@ -49,7 +49,7 @@ TEST_F(WorkerLeaseTest, Options_OutsideTheirLimits_AreNamed) {
   EXPECT_TRUE(store_->acquires().empty());
 }
 
-TEST_F(WorkerLeaseTest, Acquire_GivesWhatTheStoreGranted) {
+TEST_F(WorkerLeaseTest, Acquire_ReturnsTheGrantOfTheStore) {
   WorkerLeaseOptions options = Options();
   options.range = WorkerRange{64, 95};
   options.preferred = 70;
@@ -130,7 +130,7 @@ TEST_F(WorkerLeaseTest, Acquire_AnswerAfterTheDeadline_IsNotUsed) {
   EXPECT_THAT(status.message(), HasSubstr("the answer took 30s"));
 }
 
-TEST_F(WorkerLeaseTest, Acquire_WithoutHolder_TellsOfThisProcess) {
+TEST_F(WorkerLeaseTest, Acquire_WithoutHolder_DescribesThisProcess) {
   auto lease = Acquire(Options());
   auto holder = nlohmann::json::parse(store_->acquires()[0].holder);
   EXPECT_EQ(holder.at("pid"), getpid());
@@ -166,7 +166,7 @@ TEST_F(WorkerLeaseTest, Renewals_RaiseTheCeilingOfTheUser) {
   }
 }
 
-TEST_F(WorkerLeaseTest, Renewals_SayTheHighestCeilingAnswered) {
+TEST_F(WorkerLeaseTest, Renewals_NameTheHighestCeilingAnswered) {
   auto lease = Acquire(Options());
   Pass(11 * kSecond);
   const absl::Time answered = lease->ceiling();
@@ -180,7 +180,7 @@ TEST_F(WorkerLeaseTest, Renewals_SayTheHighestCeilingAnswered) {
   EXPECT_EQ(store_->renewals().back().ceiling, answered);
 }
 
-TEST_F(WorkerLeaseTest, StoreAwayForAWhile_LeaseGoesOn) {
+TEST_F(WorkerLeaseTest, StoreAwayForAWhile_LeaseContinues) {
   auto lease = Acquire(Options());
   ASSERT_TRUE(lease->Bind(numbers_).ok());
   for (absl::Status error : {absl::UnavailableError("down"), absl::FailedPreconditionError("clock"),
@@ -274,7 +274,7 @@ TEST_F(WorkerLeaseTest, MachineSuspended_NoticesAtOnce) {
   EXPECT_TRUE(store_->renewals().empty());
 }
 
-TEST_F(WorkerLeaseTest, DeadlinePassedBeforeTheRenewalBegins_IsLostToo) {
+TEST_F(WorkerLeaseTest, DeadlinePassedBeforeTheRenewalBegins_IsAlsoLost) {
   auto lease = Acquire(Options());
   clock_.Advance(11 * kSecond);
   // After the watch has seen that a renewal is due, before that begins.
@@ -325,7 +325,7 @@ TEST_F(WorkerLeaseTest, Bind_ASecondUser_IsRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(lease->Bind(std::make_shared<Numbers>())));
 }
 
-TEST_F(WorkerLeaseTest, Release_ClosesThenTellsTheLastTimeUsed) {
+TEST_F(WorkerLeaseTest, Release_ClosesThenStoresTheLastTimeUsed) {
   auto lease = Acquire(Options());
   ASSERT_TRUE(lease->Bind(numbers_).ok());
   numbers_->used = clock_.Now() + kSecond;
@@ -377,7 +377,7 @@ TEST_F(WorkerLeaseTest, Release_AnswerLostAndIdTaken_WasCarriedOut) {
   EXPECT_TRUE(answers.empty());
 }
 
-TEST_F(WorkerLeaseTest, Release_StoreAway_SaysSo) {
+TEST_F(WorkerLeaseTest, Release_StoreAway_IsUnavailable) {
   auto lease = Acquire(Options());
   Answer(Call::kRelease, absl::UnavailableError("down"));
   EXPECT_EQ(lease->Release(), absl::UnavailableError("down"));

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "locus/worker_lease_store.h"
 
-// What tests of stores of worker leases say often: requests of one holder, named by its nonce.
+// Words for tests of stores of worker leases: requests of one holder, named by its nonce.
 namespace locus::worker_words {
 
 inline WorkerAcquire WishOf(const std::string& nonce, absl::Time now) {

@@ -171,7 +171,7 @@ TEST(WorkerRulesTest, Release_OfAFirstLeaseThatMadeNothing_HasNoCeiling) {
             absl::InfinitePast());
 }
 
-TEST(WorkerRulesTest, Check_CeilingThatNobodyGranted_IsRefused) {
+TEST(WorkerRulesTest, Check_CeilingThatWasNeverGranted_IsRefused) {
   const WorkerRenew renewal = Renewal(10, kNow + absl::Hours(60), "a");
   EXPECT_EQ(Check(renewal).code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(Check(renewal).message()), HasSubstr("ceiling"));
@@ -184,7 +184,7 @@ TEST(WorkerRulesTest, Check_TermsInPartsOfMilliseconds_AreRefused) {
 }
 
 // FindFree beside a search that looks at every ID in turn.
-TEST(WorkerRulesTest, FindFree_RandomRecords_FindsWhatANaiveSearchFinds) {
+TEST(WorkerRulesTest, FindFree_RandomRecords_AgreesWithANaiveSearch) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 20000; ++round) {
     WorkerAcquire wish = Wish("me");
