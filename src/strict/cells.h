@@ -17,8 +17,9 @@
 
 namespace locus::strict {
 
-// The cells of one section: address space as long as this lives, memory only in pages that were
-// written since they were last dropped. These are counted in a budget, the same for all calls.
+// The cells of one section: address space as long as this object lives, memory only for pages that
+// were written since they were last dropped. A budget counts these pages; all calls pass the same
+// one.
 // Thread safety: Make and Drop from one thread at a time; the others from any, also while Drop
 // runs.
 class Cells {
@@ -30,14 +31,15 @@ class Cells {
   Cells(const Cells&) = delete;
   Cells& operator=(const Cells&) = delete;
 
-  // All zero. False: the system has no address space, or promises no memory.
+  // Makes the cells, all zero. False: the system has no address space, or grants no memory.
   bool Make(size_t count) {
     if (cells() != nullptr) return true;
     const size_t bytes = count * sizeof(Cell);
     void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made == MAP_FAILED) return false;
-    // What is counted must be what is used. Old kernels may have no huge pages to refuse.
+    // The count must match the pages in use, so no huge pages. Kernels without huge pages refuse
+    // this call.
     madvise(made, bytes, MADV_NOHUGEPAGE);
     pages_ = std::make_unique<Pages>(bytes);
     // Zero bytes are an atomic of value 0.
@@ -47,13 +49,13 @@ class Cells {
   }
 
   // Before a cell that is zero is written: counts its page, once. False: the budget has none left.
-  // A page whose cell was found zero before a Drop, and is written after it, may stay uncounted;
-  // so it is with a page for each thread at most.
+  // A page whose cell was found zero before a Drop, and is written after it, may stay uncounted: at
+  // most one page for each thread.
   bool Enter(size_t cell, PageBudget& budget) {
     const size_t page = cell * sizeof(Cell) / PageBudget::PageBytes();
     std::atomic<uint64_t>& word = pages_->counted[page / 64];
     const uint64_t bit = uint64_t{1} << (page % 64);
-    // They publish nothing else.
+    // Relaxed: the cells publish nothing else.
     if ((word.load(std::memory_order_relaxed) & bit) != 0) return true;
     if (!budget.Enter()) return false;
     const bool was_counted = (word.fetch_or(bit, std::memory_order_relaxed) & bit) != 0;
@@ -69,7 +71,7 @@ class Cells {
     }
     return count;
   }
-  // Gives the memory back: all are zero again. Whoever writes one meanwhile writes the old cell or
+  // Gives the memory back: all cells are zero again. A concurrent write goes to the old cell or to
   // the new one.
   void Drop(PageBudget& budget) {
     Cell* cells = this->cells();

@@ -18,15 +18,15 @@
 
 namespace locus::strict {
 
-// What became of one number.
+// The outcome of one draw.
 enum class Draw : uint8_t {
   kTaken,
   kTakenNearTheEnd,  // taken, and max_seq should be raised
   kNoSuchUid,
   kNotHeld,
-  kUsedUp,    // the numbers up to max_seq are
+  kUsedUp,    // the numbers up to max_seq are used up
   kEnded,     // the deadline has passed, or the section was closed meanwhile
-  kNoMemory,  // for a key that has none yet
+  kNoMemory,  // no memory for a key that has none yet
 };
 
 // The sections of a set as the calls of an owner draw from them.
@@ -77,7 +77,8 @@ class Drawing {
     const uint64_t taken = Section::Advance(cell, reading);
     if (taken == 0) [[unlikely]]
       return Draw::kUsedUp;
-    // The counter first: asking the clock waits until the cell has come from memory.
+    // The processor's counter first: reading the clock waits until the cell has arrived from
+    // memory.
     if (!slot.section.SurelyHeld(reading, internal::Ticks()) &&
         !slot.section.StillHeld(reading, NowNs())) [[unlikely]] {
       return Draw::kEnded;
@@ -86,8 +87,8 @@ class Drawing {
     return slot.section.WantsMore(taken, reading, ahead_) ? Draw::kTakenNearTheEnd : Draw::kTaken;
   }
 
-  // One number for each uid, 0 where none was taken. Calls refused(uid, draw) for those, and
-  // near_the_end() for each whose section should be raised.
+  // One number for each uid, 0 where none was taken. Calls refused(uid, draw) where none was taken,
+  // and near_the_end() for each uid whose section should be raised.
   template <typename Refused, typename NearTheEnd>
   void Many(std::span<const uint64_t> uids, std::span<uint64_t> numbers, Refused refused,
             NearTheEnd near_the_end) {
@@ -98,7 +99,7 @@ class Drawing {
   }
 
  private:
-  static constexpr size_t kAtOnce = 64;  // as many cells are fetched side by side
+  static constexpr size_t kAtOnce = 64;  // this many cells are fetched at once
 
   // offset / section_size. Exact, since offset < 2^40 and section_size <= 2^24; UINT64_MAX / 1 + 1
   // does not occur.

@@ -47,11 +47,13 @@ void OwnedSections::Open(const StrictGrant& grant, absl::Duration sent) {
   leaving_.erase(grant.section);
   seen_[grant.section] = std::max(SeenOf(grant.section), grant.max_seq);
   Section& section = drawing_[grant.section].section;
+  // The number of the grant is new for each opening, so that a number drawn under an earlier one is
+  // never answered under this one.
   section.Open(++grants_, grant.start, grant.max_seq, DeadlineNs(sent));
   section.SetTick(ticking_.TickOf(section.deadline_ns()));
 }
 
-// The memory goes back after the section was closed: no number of it is answered any more.
+// Frees the memory after the section was closed: no number of it is answered any more.
 void OwnedSections::Close(uint32_t section) {
   drawing_[section].section.Close();
   drawing_.Drop(section);
@@ -109,6 +111,7 @@ std::set<uint32_t> OwnedSections::ToLetGo(absl::Duration now) {
 bool OwnedSections::Renew(const StrictExtend::Section& asked, const StrictExtended& answer,
                           absl::Duration sent, bool let_go) {
   const auto held = held_.find(asked.section);
+  // Handed over, or taken again under another token, while the call was under way.
   if (held == held_.end() || held->second != asked.token) return true;
   if (!answer.held) {
     Close(asked.section);

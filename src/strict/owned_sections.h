@@ -16,9 +16,9 @@
 
 namespace locus::strict {
 
-// The sections that a process has, as the store granted them: opened, renewed, closed. What is
-// drawn from them is Drawing's, meanwhile and by any thread. Times are of the owner's clock.
-// Thread safety: none.
+// The sections that a process owns, as the store granted them: opened, renewed, closed. Drawing
+// takes numbers from them, meanwhile and on any thread. Times are by the owner's clock. Thread
+// safety: none.
 class OwnedSections {
  public:
   // They outlive it.
@@ -28,27 +28,27 @@ class OwnedSections {
   size_t size() const { return held_.size(); }
   bool Has(uint32_t section) const { return held_.contains(section); }
   std::vector<uint32_t> List() const;
-  // The token of a section that this process has, or is giving up; 0: neither.
+  // The token of a section that this process owns or is giving up; 0: neither.
   uint64_t TokenOf(uint32_t section) const;
-  // The highest max_seq that this process was ever answered; 0: none.
+  // The highest max_seq that this process ever got; 0: none.
   uint64_t SeenOf(uint32_t section) const;
-  // The first deadline; infinite: there is none.
+  // The first deadline; infinite: no section is open.
   absl::Duration FirstDeadline() const;
 
-  // It was granted, by a call that was sent then.
+  // Opens a section that was granted by a call that was sent at this time.
   void Open(const StrictGrant& grant, absl::Duration sent);
-  // Before anybody else can learn that it is given up.
+  // Closes a section. Call it before any other process can learn that it is given up.
   void Leave(uint32_t section, uint64_t token);
   void Left(uint32_t section) { leaving_.erase(section); }
 
-  // What the store is to be asked now: `renew`: for all of them. Those that run low are raised, and
-  // so are those whose memory is let go; these are noted in `let_go`.
+  // The sections for the next StrictStore::Extend; `renew`: all of them. It raises those that run
+  // low and those whose memory is freed; the latter are also added to `let_go`.
   std::vector<StrictExtend> Renewals(const StrictOwner& owner, bool renew, absl::Duration now,
                                      std::set<uint32_t>& let_go);
-  // When more of them let memory go, where that is short; infinite: it is not.
+  // When more sections should free memory; infinite: memory is not short.
   absl::Duration LetGoAt() const;
-  // It was answered; `let_go`: as noted. False: the section is lost. What was given up meanwhile is
-  // left alone.
+  // Uses the answer to such a call; `let_go`: as noted then. False: the section is lost. Sections
+  // that were given up meanwhile stay unchanged.
   bool Renew(const StrictExtend::Section& asked, const StrictExtended& answer, absl::Duration sent,
              bool let_go);
   // Measures the processor's counter.

@@ -9,7 +9,7 @@
 
 namespace locus::strict {
 
-// How many pages of memory the keys of a set have, and may have.
+// How many pages of memory the keys of a set use, and how many they may use.
 // Thread safety: all methods may be called from any thread.
 class PageBudget {
  public:
@@ -20,9 +20,9 @@ class PageBudget {
     return bytes;
   }
 
-  // One page more. False: there are no more, which Exhausted says until Freed.
+  // Takes one more page. False: the limit is reached; Exhausted is then true until Freed.
   bool Enter() {
-    // Counts, which publish nothing else.
+    // Relaxed: counts that publish nothing else.
     if (used_.fetch_add(1, std::memory_order_relaxed) < most()) return true;
     Leave(1);
     exhausted_.store(true, std::memory_order_relaxed);

@@ -47,17 +47,17 @@ absl::Status Refusals::OutOfNumbers(uint32_t section) const {
 absl::Status Refusals::NoMemory(uint32_t section, uint64_t most_bytes) const {
   return absl::UnavailableError(
       absl::StrCat(Place(section), ": keys have all the memory that they may have, ", most_bytes,
-                   " bytes (most_memory); some of it is let go"));
+                   " bytes (most_memory); some of it is being freed"));
 }
 
 absl::Status Refusals::OpenedAnew(uint32_t section) const {
   return absl::UnavailableError(
-      absl::StrCat(Place(section), " was opened anew while the number was drawn"));
+      absl::StrCat(Place(section), " was opened again while the number was drawn"));
 }
 
 absl::Status Refusals::Ended(uint32_t section, const absl::Status& last) const {
   return absl::UnavailableError(
-      absl::StrCat(Place(section), ": its lease was not renewed in time",
+      absl::StrCat(Place(section), ": its ownership was not renewed in time",
                    last.ok() ? "" : absl::StrCat("; the last answer: ", last.ToString())));
 }
 
@@ -68,11 +68,11 @@ absl::Status Refusals::NoAddresses(uint32_t section) const {
 
 absl::Status Refusals::LossNoticed(std::string_view call, size_t sections,
                                    uint64_t table_version) const {
-  return absl::DataLossError(
-      absl::StrCat("set ", set_.str(), ": noticed by ", owner_, "'s ", ToAbsl(call), " of ",
-                   sections, sections == 1 ? " section" : " sections",
-                   ": the store has another identity, or lacks what an owner knows; table version ",
-                   table_version));
+  return absl::DataLossError(absl::StrCat(
+      "set ", set_.str(), ": noticed by ", owner_, "'s ", ToAbsl(call), " of ", sections,
+      sections == 1 ? " section" : " sections",
+      ": the store has another identity, or lacks data that an owner knows; table version ",
+      table_version));
 }
 
 absl::Status Refusals::OtherSections(size_t asked) const {

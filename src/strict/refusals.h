@@ -13,7 +13,7 @@
 
 namespace locus::strict {
 
-// What an owner of sections says where it gives no number.
+// The statuses of an owner of sections that gives no number.
 // Thread safety: immutable.
 class Refusals {
  public:
@@ -25,7 +25,8 @@ class Refusals {
   absl::Status NoSuchSection(uint32_t section) const;
   // OUT_OF_RANGE.
   absl::Status OutOfNumbers(uint32_t section) const;
-  // ABORTED. `holder`: the section's owner by the table of this version; empty: it names none.
+  // ABORTED. `holder`: the section's owner by the table of this version; empty: the table names no
+  // owner.
   absl::Status NotOurs(uint32_t section, uint64_t table_version, std::string_view holder) const;
   // UNAVAILABLE.
   absl::Status UsedUp(uint32_t section, uint64_t max_seq) const;
@@ -35,9 +36,9 @@ class Refusals {
   absl::Status Ended(uint32_t section, const absl::Status& last) const;
   // RESOURCE_EXHAUSTED: the system has no addresses for a section's numbers.
   absl::Status NoAddresses(uint32_t section) const;
-  // DATA_LOSS: the store noticed a loss by a call for so many sections.
+  // DATA_LOSS: the store noticed a loss by a call for this many sections.
   absl::Status LossNoticed(std::string_view call, size_t sections, uint64_t table_version) const;
-  // DATA_LOSS: the store answered for others than these.
+  // DATA_LOSS: the store answered for other sections than these.
   absl::Status OtherSections(size_t asked) const;
 
  private:

@@ -15,20 +15,20 @@ namespace locus::strict {
 
 // How far the clocks of an owner and of a store may run from true time: 10^-3 each.
 inline constexpr int64_t kDriftPerThousand = 1;
-// The largest forward step of the store's clock during one lease.
+// The largest forward step of the store's clock within one ttl.
 inline constexpr absl::Duration kLargestStep = absl::Seconds(1);
 
 // How long after a take or a renewal was sent the section may be used, by the owner's clock:
-// (1 - 10^-3)(ttl - e) / (1 + 10^-3). No time is kept for a pause of the thread between its look at
-// the clock and the number: the number is taken first.
+// (1 - 10^-3)(ttl - e) / (1 + 10^-3). No margin is needed for a pause of the thread between number
+// and clock, because the number is taken before the clock is read.
 template <typename Faults>
 constexpr absl::Duration UsableFor(absl::Duration ttl) {
   if (Faults::Has(Flaw::kNoDriftAllowance)) return ttl - kLargestStep;
   return (ttl - kLargestStep) / (1000 + kDriftPerThousand) * (1000 - kDriftPerThousand);
 }
 
-// How often a section may let its memory go, each time for a step of its numbers: so that these
-// rise by no more than half of what a loss of the store allows for.
+// How often a section may free its memory. Each time costs a step of its numbers, so the limit
+// keeps their rise within half of what a loss of the store allows for.
 inline absl::Duration LetGoEvery(uint64_t step) {
   const uint64_t ms = step * 1000 / (kStrictFloorRate / 2);
   return absl::Milliseconds(std::max<int64_t>(50, static_cast<int64_t>(ms)));
@@ -44,9 +44,9 @@ using Cell = std::atomic<uint64_t>;
 //   where uint64_t number = Advance(cell, reading);          2. the number is taken
 //   section.StillHeld(reading, clock)                  3. and answered if it was ours to take
 //
-// Step 3 proves of step 2 that it happened under the grant, before its deadline. So step 2 is where
-// the draw takes place, as seen by everybody; what is held up between 2 and 3 takes a number that
-// is either answered late or not at all.
+// Step 3 proves that step 2 happened under the grant, before its deadline. So step 2 is the
+// linearization point of the draw. A thread that is held up between 2 and 3 has taken a number that
+// it answers late or not at all.
 //
 // Thread safety: Read, Advance, SurelyHeld and StillHeld from any thread; Open, Extend, SetTick,
 // Close and Reopen from one at a time.
@@ -54,7 +54,7 @@ template <typename Faults = NoFlaw>
 class SectionOf {
  public:
   struct Reading {
-    uint64_t grant = 0;  // 0: the section is not held
+    uint64_t grant = 0;  // 0: the section is closed
     uint64_t start = 0;
     uint64_t max_seq = 0;
   };
@@ -74,8 +74,8 @@ class SectionOf {
       const uint64_t number = std::max(last, reading.start) + 1;
       if (number > reading.max_seq) [[unlikely]]
         return 0;
-      // Sequentially consistent, as is Close: whoever finds the section still open afterwards has
-      // taken the number before it was closed.
+      // Sequentially consistent, like Close: a thread that finds the section still open afterwards
+      // took its number before the section was closed.
       if (cell.compare_exchange_weak(last, number, std::memory_order_seq_cst,
                                      std::memory_order_relaxed)) {
         return number;
@@ -83,8 +83,8 @@ class SectionOf {
     }
   }
 
-  // As StillHeld, by the processor's counter, read after the number was taken. False says nothing:
-  // StillHeld decides then.
+  // As StillHeld, by the processor's counter, read after the number was taken. False decides
+  // nothing: call StillHeld then.
   bool SurelyHeld(const Reading& reading, uint64_t ticks) const {
     const uint64_t tick = deadline_tick_.load(std::memory_order_acquire);  // as in StillHeld
     return grant_.load(std::memory_order_seq_cst) == reading.grant &&
@@ -92,8 +92,8 @@ class SectionOf {
   }
   // `now`: read after the number was taken.
   bool StillHeld(const Reading& reading, int64_t now_ns) const {
-    // The deadline before the grant: one of a later grant is seen only with its section closed, or
-    // with that grant. Pairs with the store of Open.
+    // Reads the deadline before the grant: a thread that sees the deadline of a later grant also
+    // sees the section closed, or that grant. Pairs with the store of Open.
     const int64_t deadline_ns = deadline_ns_.load(std::memory_order_acquire);
     if (!Faults::Has(Flaw::kGrantNotCompared) &&
         grant_.load(std::memory_order_seq_cst) != reading.grant) {
@@ -102,7 +102,7 @@ class SectionOf {
     return Faults::Has(Flaw::kNoDeadlineCheck) || now_ns < deadline_ns;
   }
 
-  // `grant`: never used before for this section. SurelyHeld says no until SetTick.
+  // `grant`: never used before for this section. SurelyHeld returns false until SetTick.
   void Open(uint64_t grant, uint64_t start, uint64_t max_seq, int64_t deadline_ns) {
     start_.store(start, std::memory_order_relaxed);
     max_seq_.store(max_seq, std::memory_order_relaxed);
@@ -126,10 +126,11 @@ class SectionOf {
   // No number that is taken from now on is answered.
   void Close() { grant_.store(0, std::memory_order_seq_cst); }
 
-  // Lets the numbers of all keys go, by `forget`, which makes their cells zero; they go on above
-  // the max_seq in force, which no number that was answered is above. So it is as if the section
-  // was handed over to the process that has it. `grant`, `max_seq`, `deadline_ns`: as of Open, from
-  // a renewal that raised max_seq and was not given to Extend. SurelyHeld says no until SetTick.
+  // Frees the numbers of all keys by `forget`, which makes their cells zero. The keys continue
+  // above the max_seq in force, which is not below any answered number. So this is like a hand-over
+  // of the section to its own process. `grant`, `max_seq`, `deadline_ns`: as for Open, from a
+  // renewal that raised max_seq and was not given to Extend. SurelyHeld returns false until
+  // SetTick.
   template <typename Forget>
   void Reopen(uint64_t grant, uint64_t max_seq, int64_t deadline_ns, Forget forget) {
     uint64_t start = max_seq_.load(std::memory_order_relaxed);
@@ -140,7 +141,7 @@ class SectionOf {
     } else {
       Close();
     }
-    // What is written from now on is either not answered, or above `start`.
+    // A number that is written from now on is either not answered or above `start`.
     forget();
     Open(grant, start, std::max(max_seq, start), deadline_ns);
   }
@@ -150,8 +151,8 @@ class SectionOf {
   uint64_t max_seq() const { return max_seq_.load(std::memory_order_relaxed); }
   int64_t deadline_ns() const { return deadline_ns_.load(std::memory_order_relaxed); }
 
-  // Whether more numbers are to be stored ahead of use, once `number` was answered. True for one
-  // caller until Raised.
+  // Whether to store more numbers ahead of use, now that `number` was answered. True for one caller
+  // until Raised.
   bool WantsMore(uint64_t number, const Reading& reading, uint64_t ahead) {
     if (reading.max_seq - number >= ahead) [[likely]]
       return false;

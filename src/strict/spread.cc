@@ -18,7 +18,7 @@ namespace {
 
 struct Share {
   double part = 0;                                    // of all load
-  double load = 0;                                    // it has
+  double load = 0;                                    // the load that it has
   std::set<std::pair<double, size_t>> sections = {};  // by load; then by index of the input
   double room() const { return part - load; }
   double excess() const { return -room(); }
@@ -54,8 +54,8 @@ absl::Status CheckInput(const StrictSpreadInput& input) {
       absl::StrCat("tolerance is ", input.tolerance, "; it must be 0 to 1"));
 }
 
-// The parts of the owners while sections are given to them. Giving and taking one, and finding who
-// has the most room or the most too much, costs the logarithm of how many there are.
+// The loads of the owners while sections are given to them. Giving or taking a section, and finding
+// the owner with the most room or the largest excess, costs the logarithm of their number.
 class Shares {
  public:
   // By the owners' order.
@@ -65,7 +65,7 @@ class Shares {
   }
 
   const Share& operator[](size_t owner) const { return shares_[owner]; }
-  // Of equals, the first.
+  // Of equal ones, the first.
   size_t WithMostRoom() const { return by_room_.begin()->second; }
   size_t WithMostExcess() const { return by_excess_.begin()->second; }
 
@@ -86,7 +86,7 @@ class Shares {
   using Order = std::set<std::pair<double, size_t>>;  // the greatest first, as they are negated
 
   std::pair<double, size_t> RoomOf(size_t owner) const { return {-shares_[owner].room(), owner}; }
-  // As a share of its part.
+  // As a fraction of its part.
   std::pair<double, size_t> ExcessOf(size_t owner) const {
     return {-shares_[owner].excess() / shares_[owner].part, owner};
   }
@@ -105,8 +105,8 @@ class Shares {
 };
 
 // The section of `from` whose move to `to` leaves the greater of the two excesses least, with its
-// load; nullopt: none makes it less. The less the load, the more remains with `from`; the more, the
-// more `to` gets; so it is one of the two whose loads are next to where both are the same.
+// load; nullopt: no move makes it less. A smaller load leaves more with `from`, a larger one gives
+// more to `to`, so it is one of the two sections whose loads are next to the balance point.
 std::optional<std::pair<double, size_t>> BestMove(const Share& from, const Share& to) {
   const double before = std::max(from.excess(), to.excess());
   const double even = (from.excess() - to.excess()) / 2;
@@ -138,7 +138,7 @@ absl::StatusOr<std::vector<StrictMove>> StrictSpread(const StrictSpreadInput& in
   for (const auto& owner : input.owners) weight += owner.weight;
   double load = 0;
   for (const auto& section : input.sections) load += section.load;
-  // A section without load is worth something all the same: they are spread, too.
+  // A section without load counts as a small load, so that such sections are also spread.
   const double least = load > 0 ? load / 1e6 / static_cast<double>(input.sections.size()) : 1;
   load += least * static_cast<double>(input.sections.size());
 

@@ -15,8 +15,8 @@
 
 namespace locus::strict {
 
-// The calls of an engine's StrictStore that decide about sections, for an engine that says how one
-// transaction is made. `Store` is StrictStore, or what the engine derives from it.
+// The calls of an engine's StrictStore that decide about sections. The engine supplies one
+// transaction. `Store` is StrictStore, or what the engine derives from it.
 // Thread safety: of the engine.
 template <typename Store>
 class StoreFrame : public Store {
@@ -53,7 +53,7 @@ class StoreFrame : public Store {
     bool loss_noticed = false;  // by the transaction itself, which has noted it
     // Reads these into the batch.
     std::function<absl::Status(const std::vector<uint32_t>& sections, Batch&)> read;
-    // Writes what the batch says is changed.
+    // Writes the records that the batch marks as changed.
     std::function<absl::Status(const Batch&)> write;
   };
   // Calls `step` in a transaction, which is committed only if it is OK.

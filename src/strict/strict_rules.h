@@ -19,22 +19,30 @@
 #include "locus/strict_store.h"
 #include "src/strict/flaw.h"
 
-// The one place where the ownership of sections is decided. An engine of StrictStore reads what it
-// stores of a set and of the sections that a call names, calls one of these functions, and writes
-// what they changed, all in one transaction. Everything here is pure: no I/O, no clock.
+// The one place where the ownership of sections is decided. An engine of StrictStore reads the
+// stored state of a set and of the sections that a call names, calls one of these functions, and
+// writes the changes, all in one transaction. Everything here is pure: no I/O, no clock.
+//
+// How this room works together. On the store's side, StoreFrame (store_frame.h) runs these rules in
+// the transactions of an engine. On the owner's side, StrictSequencer calls the store.
+// OwnedSections keeps the sections of this process, with their deadlines; Drawing takes numbers
+// from them on the callers' threads: a Section says whether a number may be answered, Cells hold
+// the last number of each key, a PageBudget limits their memory, and Ticking replaces most readings
+// of the clock. StrictSpread (spread.cc) decides which owner should have which section.
 
 namespace locus::strict {
 
 // The highest number.
 inline constexpr uint64_t kMostNumber = (uint64_t{1} << 63) - 1;
-// One call raises the max_seq of a section to this at most; where that is above it already, by
+// One call raises the max_seq of a section to this at most, or, if it is above this already, by
 // kMostStrictStep at most. So a caller can waste numbers, but cannot use a section up. A limit
-// nearer to what is stored would refuse honest owners whose store was put back to an older state.
+// nearer to the stored value would refuse honest owners whose store was put back to an older state.
 // Losses raise nothing above it before the year 30000.
 inline constexpr uint64_t kMostRaise = uint64_t{1} << 60;
 
-// The store's time when a call was made, as exactly as the engine knows it. Leases end at or after
-// their time by the latest that it may be, and count as ended by the earliest.
+// The store's time when a call was made, as exactly as the engine knows it. A ttl is counted from
+// the latest possible time, and an ownership has ended only if the earliest possible time is past
+// its end.
 struct StoreTime {
   StoreTime(absl::Time now)  // NOLINT(google-explicit-constructor): known exactly
       : earliest(Millis(now)), latest(earliest) {}
@@ -50,7 +58,7 @@ struct StoreTime {
   }
 };
 
-// What is stored of a set.
+// The stored state of a set.
 struct Set {
   StrictSetOptions options;
   uint64_t table_version = 0;
@@ -61,7 +69,7 @@ struct Set {
   friend bool operator==(const Set&, const Set&) = default;
 };
 
-// What is stored of a section; nothing before it was first owned.
+// The stored state of a section; it has none before it is first owned.
 struct Record {
   uint64_t max_seq = 0;
   uint64_t start = 0;  // of the latest grant
@@ -73,13 +81,13 @@ struct Record {
   friend bool operator==(const Record&, const Record&) = default;
 };
 
-// What a call works on.
+// The state that a call works on.
 struct Batch {
   Set set;
   std::map<uint32_t, Record> records;  // of the sections that the call names
   std::set<uint32_t> changed;          // of `records`
   bool set_changed = false;
-  bool loss_noticed = false;  // a call notes one loss, whatever it finds
+  bool loss_noticed = false;  // a call notes one loss at most
 };
 
 // INVALID_ARGUMENT, naming what is wrong, its value and the limit.
@@ -89,18 +97,17 @@ absl::Status Check(const StrictSetOptions& options, const StrictRelease& request
 // FAILED_PRECONDITION: a set was opened with other options than it has.
 absl::Status CheckSame(const SpaceName& set, const StrictSetOptions& stored,
                        const StrictSetOptions& opened);
-// INVALID_ARGUMENT: a store that keeps at most `most` sections is no place for this new set.
-// `store` names it.
+// INVALID_ARGUMENT: this new set has more sections than the `most` of the store. `store` names it.
 absl::Status CheckFits(const SpaceName& set, const StrictSetOptions& options, size_t most,
                        std::string_view store);
-// Of a record that was read: INVALID_ARGUMENT, naming what cannot be.
+// Checks a record that was read. INVALID_ARGUMENT: an impossible value, which the message names.
 absl::Status CheckRecord(const Record& record);
 // The NOT_FOUND of a set that does not exist.
 absl::Status NoSuchSet(const SpaceName& set);
 
 StrictSetView ViewOf(const Set& set, const std::map<uint32_t, Record>& records, absl::Time now);
 
-// The number that a key reaches which draws kStrictFloorRate of them a second since
+// The number that a key reaches if it draws kStrictFloorRate numbers a second since
 // 2023-01-01T00:00:00Z.
 inline uint64_t FloorAt(absl::Time now) {
   constexpr int64_t kEpochMs = 1'672'531'200'000;
@@ -112,14 +119,14 @@ inline uint64_t FloorAt(absl::Time now) {
 template <typename Faults = NoFlaw>
 class RulesOf {
  public:
-  // The set lost what it stored: see StrictStore.
+  // The set lost data: see StrictStore.
   static void NoteLoss(Batch& batch, StoreTime now) {
     if (batch.loss_noticed) return;
     batch.loss_noticed = true;
     Set& set = batch.set;
     ++set.losses;
-    // Whoever knows a table takes only newer ones, so it must be above the versions that were
-    // forgotten. Owners change less often than numbers may rise.
+    // Clients accept only newer tables, so the version must be above all forgotten ones. It is then
+    // above them, because owners change less often than numbers may rise.
     set.table_version = std::max(set.table_version + 1, FloorAt(now.latest));
     if (!Faults::Has(Flaw::kNoRestAfterLoss)) {
       set.rest_until = std::max(set.rest_until, now.latest + set.options.ttl);
@@ -139,11 +146,12 @@ class RulesOf {
   }
 
   static StrictReply<StrictGrant> Take(Batch& batch, const StrictTake& request, StoreTime now) {
-    // What the store forgot must be known before anything is granted.
+    // Losses must be noticed before anything is granted.
     for (const StrictTake::Wish& wish : request.wishes) {
       if (wish.seen <= MaxSeqOf(batch.set, Find(batch, wish.section))) continue;
       NoteLoss(batch, now);
-      // Above what a loss raises all to: otherwise this owner's next take would be another loss.
+      // Above the level to which a loss raises all sections: otherwise this owner's next take would
+      // be another loss.
       if (wish.seen > MaxSeqOf(batch.set, Find(batch, wish.section))) Remember(batch, wish);
     }
     StrictReply<StrictGrant> reply;
@@ -191,8 +199,8 @@ class RulesOf {
     return reply;
   }
 
-  // Gives up a lease that has ended, as its owner would have; or what was kept for a successor.
-  // True: the record is another one now, and so is the table of the set.
+  // Gives up a section whose ownership has ended, as its owner would have; or one that was reserved
+  // for a successor. True: the record has changed, and so has the table of the set.
   static bool GiveUpEnded(const Set& set, Record& record, StoreTime now) {
     if (record.owner.name.empty() && record.successor.empty()) return false;
     if (record.ends_at >= now.earliest && !Faults::Has(Flaw::kGivenUpBeforeItsEnd)) return false;
@@ -220,14 +228,14 @@ class RulesOf {
            record->owner.name == owner.name;
   }
 
-  // That the token is still the owner's does not show that nobody else has had the section since:
-  // the store may have forgotten that. Before its end, only its owner could give it away.
+  // An unchanged token does not prove that the section had no other owner since: the store may have
+  // forgotten one. Before its end, only its owner could give it away.
   static bool MayHaveEnded(const Record& record, StoreTime now) {
     return !Faults::Has(Flaw::kEndedOwnershipRenewed) && !Faults::Has(Flaw::kAnyTokenExtends) &&
            record.ends_at < now.latest;
   }
 
-  // Of a lease that is granted or renewed now.
+  // The end of an ownership that is granted or renewed now.
   static absl::Time OwnershipEnd(const Set& set, StoreTime now) {
     const absl::Time from =
         Faults::Has(Flaw::kOwnershipFromTheEarliest) ? now.earliest : now.latest;
@@ -249,7 +257,7 @@ class RulesOf {
     record.owner = StrictOwner();
   }
 
-  // What a section of `max_seq` that is stored may be raised to by one call at most.
+  // The highest value to which one call may raise a stored `max_seq`.
   static uint64_t MostAbove(uint64_t max_seq) {
     return std::max(kMostRaise, max_seq + std::min(kMostStrictStep, kMostNumber - max_seq));
   }
@@ -285,13 +293,14 @@ class RulesOf {
       return grant;
     }
     uint64_t start = Raised(MaxSeqOf(set, record), wish.seen);
-    // None are left where it is kMostNumber. The owner then is who says so to callers.
+    // No numbers are left if it is kMostNumber. It is granted all the same, so that an owner can
+    // report this to callers.
     const uint64_t stored = start + std::min(set.options.step, kMostNumber - start);
     if (Faults::Has(Flaw::kStartBelowMaxSeq)) start -= std::min(start, set.options.step);
     Write(batch, wish.section, [&](Record& next) {
       next.max_seq = Faults::Has(Flaw::kGrantStoresNoRaise) ? start : stored;
       next.start = start;
-      // Not below the clock, so that tokens rise also where the last one was forgotten.
+      // Not below the clock, so that tokens rise even if the last one was forgotten.
       next.token = std::max(next.token + 1, static_cast<uint64_t>(absl::ToUnixMillis(now.latest)));
       next.owner = owner;
       next.successor.clear();
@@ -310,10 +319,11 @@ class RulesOf {
   static bool MayTake(Batch& batch, uint32_t section, Record& record, const StrictOwner& owner,
                       StoreTime now) {
     if (Faults::Has(Flaw::kTakenBeforeItsEnd)) return true;
-    // The same process again, which got no answer, or lost the section: it does not answer now.
+    // The same process again: it got no answer or lost the section, so it does not answer for it
+    // now.
     if (record.owner == owner) return true;
     if (record.owner.name.empty() && record.successor == owner.name) return true;
-    // The store's clock was set back: no lease lasts longer than its ttl from now.
+    // The store's clock was set back: no ownership lasts longer than its ttl from now.
     const absl::Time last = OwnershipEnd(batch.set, now);
     if (record.ends_at > last) {
       Write(batch, section, [&](Record& next) { next.ends_at = last; });
@@ -335,12 +345,12 @@ class RulesOf {
                                    uint64_t known, const StrictOwner& owner, StoreTime now) {
     const bool forgotten_grant = record == nullptr || record->token < token;
     const bool forgotten_raise = Owns(record, token, owner) && known > MaxSeqOf(batch.set, record);
-    // Granted to another one below what this owner may have used.
+    // Granted to another owner below numbers that this owner may have used.
     const bool contested = !forgotten_grant && record->token > token && known > record->start;
     if (!forgotten_grant && !forgotten_raise && !contested) return;
     NoteLoss(batch, now);
     if (!contested) return;
-    // Taken from both: the next one begins above.
+    // Taken from both owners: the next one begins above.
     Write(batch, section, [&](Record& next) {
       next.max_seq = Raised(next.max_seq, known);
       next.start = next.max_seq;
@@ -358,7 +368,7 @@ class RulesOf {
     if (!held) return StrictExtended{section.section, false, 0};
     const uint64_t stored = MaxSeqOf(batch.set, record);
     const uint64_t raised = Raised(stored, std::max(section.raise_to, section.max_seq));
-    // What is not stored must not be used, and this owner would.
+    // Numbers above the stored max_seq must not be used, and this owner would use them.
     if (raised < section.max_seq) return StrictExtended{section.section, false, 0};
     Write(batch, section.section, [&](Record& next) {
       if (Faults::Has(Flaw::kRaiseLowers) && section.raise_to > 0) {

@@ -27,7 +27,8 @@ namespace {
 constexpr std::string_view kObject = "a strict sequencer";
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(50);
 constexpr absl::Duration kLongestRetry = absl::Seconds(1);
-// Threads wait by a clock that stands still while the machine is suspended; so they look again.
+// Threads wait by a clock that stops while the machine is suspended, so they look at the time this
+// often.
 constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
 }  // namespace
@@ -72,6 +73,7 @@ class StrictSequencer::Rep {
 
   absl::StatusOr<uint64_t> Next(uint64_t uid, std::chrono::steady_clock::time_point deadline) {
     while (true) {
+      // Read before the attempt, so that an answer that comes during it is not missed.
       const uint64_t before = answers_.load();
       absl::StatusOr<uint64_t> number = TryNext(uid);
       if (!absl::IsUnavailable(number.status())) return number;
@@ -109,10 +111,12 @@ class StrictSequencer::Rep {
       if (request.wishes.empty()) return StrictReply<StrictGrant>{table_version_.load(), false, {}};
       LOCUS_RETURN_IF_ERROR(strict::Check(set_, request));
       for (const StrictTake::Wish& wish : request.wishes) {
+        // Before the store is called: a section that was granted must be able to answer.
         if (drawing_[wish.section].cells.Make(set_.section_size)) continue;
         return refusals_.NoAddresses(wish.section);
       }
     }
+    // Before the call: deadlines count from the time when it was sent, not from its answer.
     const absl::Duration sent = Now();
     LOCUS_ASSIGN_OR_RETURN(StrictReply<StrictGrant> reply,
                            store_->Take(options_.set, set_, request));
@@ -145,6 +149,8 @@ class StrictSequencer::Rep {
         return StrictReply<StrictExtended>{table_version_.load(), false, {}};
       }
       LOCUS_RETURN_IF_ERROR(strict::Check(set_, request));
+      // Closed before the store is called: it may grant the section to the successor at once, and
+      // two owners must never answer at the same time.
       for (const StrictRelease::Section& section : request.sections) {
         owned_.Leave(section.section, section.token);
       }
@@ -183,7 +189,7 @@ class StrictSequencer::Rep {
     MutexLock lock(mutex_);
     NoteVersion(view.table_version);
     for (const StrictSectionView& section : view.sections) {
-      if (section.section >= set_.sections()) continue;  // of no use to anybody
+      if (section.section >= set_.sections()) continue;  // needed by no other thread
       holders_[section.section] = section.owner ? section.owner->name : section.successor;
     }
     return view;
@@ -242,7 +248,7 @@ class StrictSequencer::Rep {
   bool HasEnded(uint32_t section) const {
     return absl::Nanoseconds(drawing_[section].section.deadline_ns()) <= Now();
   }
-  // While it lets memory go, a section is closed for a moment.
+  // While it frees memory, a section is closed for a moment.
   bool IsOpenAgain(uint64_t uid, Draw draw) {
     if (draw != Draw::kNotHeld && draw != Draw::kEnded) return false;
     const uint32_t section = drawing_.SectionOf(uid);
@@ -289,7 +295,7 @@ class StrictSequencer::Rep {
     answered_.NotifyAll();
   }
 
-  // Renews what is due, and raises what runs low.
+  // Renews the sections that are due, and raises those that run low.
   absl::Duration Tend() {
     std::vector<StrictExtend> requests;
     std::set<uint32_t> let_go;
@@ -352,10 +358,10 @@ class StrictSequencer::Rep {
     ++stats_.lost;
     holders_.erase(asked.section);
     events_.push_back({Kind::kLost, asked.section, asked.token,
-                       absl::AbortedError("the store says that the section has another owner")});
+                       absl::AbortedError("the section has another owner")});
   }
 
-  // Events are told in their order, one at a time.
+  // Events are reported in their order, one at a time.
   void Report() {
     MutexLock one(report_mutex_);
     std::vector<StrictEvent> events;
@@ -375,8 +381,8 @@ class StrictSequencer::Rep {
   const strict::Refusals refusals_;
   strict::Drawing drawing_;
 
-  // Takes and hand-overs, one at a time, so that what a take answers is the last grant that this
-  // process was given. Before the others.
+  // Takes and hand-overs, one at a time, so that a take returns the last grant of this process.
+  // Taken before the others.
   internal::Mutex change_mutex_;
   internal::Mutex report_mutex_;  // before mutex_
   internal::Mutex mutex_;

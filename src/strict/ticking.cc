@@ -23,7 +23,7 @@ bool Ticking::Measure() {
   const internal::TickClock::Sample sample = Sample();
   if (sample.before_ns < next_ns_) return false;
   next_ns_ = sample.after_ns + kEveryNs;
-  // The kernel may find out at any time that the counter is not to be trusted.
+  // The kernel may find at any time that the counter cannot be trusted.
   if (internal::KernelTrustsTicks()) {
     ticks_.Observe(sample);
   } else {

@@ -9,14 +9,14 @@
 
 namespace locus::strict {
 
-// The ticks up to which sections may be used without asking the clock; none by a clock that is not
-// the system's, or where the kernel does not trust the processor's counter.
+// The ticks up to which sections may be used without reading the clock. There are none for a clock
+// that is not the system's, or if the kernel does not trust the processor's counter.
 // Thread safety: none.
 class Ticking {
  public:
   explicit Ticking(Clock& clock) : clock_(clock), of_system_(&clock == &Clock::System()) {}
 
-  // Measures the counter once a second. True: it did, and ticks given before should be given anew.
+  // Measures the counter once a second. True: it measured, and earlier ticks should be replaced.
   bool Measure();
   // 0: none.
   uint64_t TickOf(int64_t deadline_ns) const;

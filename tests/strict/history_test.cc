@@ -21,14 +21,14 @@ TEST(HistoryTest, CallsAtOnce_MayComeInAnyOrder) {
   EXPECT_EQ(CheckHistory(history).order, "");
 }
 
-TEST(HistoryTest, OtherUids_HaveNothingToDoWithIt) {
+TEST(HistoryTest, OtherUids_DoNotMatter) {
   std::vector<Drawn> history = {{7, 2, 0, 10}, {8, 1, 11, 20}, {9, 1, 11, 20}};
   const Flaws flaws = CheckHistory(history);
   EXPECT_EQ(flaws.order, "");
   EXPECT_EQ(flaws.repeated, "");
 }
 
-TEST(HistoryTest, RepeatedNumber_IsTold) {
+TEST(HistoryTest, RepeatedNumber_IsReported) {
   std::vector<Drawn> history = {{7, 5, 0, 10}, {7, 6, 1, 9}, {7, 5, 3, 12}};
   EXPECT_EQ(CheckHistory(history).repeated,
             "uid 7: 5 (called 0, answered 10) and 5 (called 3, answered 12)");

@@ -68,7 +68,7 @@ class SimulatedStore {
     return Run(request.sections[0].section,
                [&](Batch& batch) { return SimRules::Release(batch, request, Now()); });
   }
-  // As a store that forgets owners without a lease may, at any time.
+  // Forgets an owner whose ownership has ended, as a store may at any time.
   bool GiveUpEnded(uint32_t section) {
     const auto found = records_.find(section);
     if (found == records_.end() || !SimRules::GiveUpEnded(set_, found->second, Now())) return false;
@@ -76,12 +76,12 @@ class SimulatedStore {
     return true;
   }
 
-  // Whether nobody has the section, or its owner gave it up.
+  // Whether the section has no owner, or its owner gave it up.
   bool IsLeft(uint32_t section) const {
     const auto found = records_.find(section);
     return found == records_.end() || found->second.owner.name.empty();
   }
-  // In true time, until the lease of the section ends.
+  // In true time, until the ownership of the section ends.
   Micros OwnershipLeft(uint32_t section) {
     const auto left = absl::ToInt64Microseconds(records_[section].ends_at - TrueNow());
     return static_cast<Micros>(static_cast<double>(left) / rate_);

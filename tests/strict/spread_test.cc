@@ -31,7 +31,7 @@ std::map<std::string, double> LoadOf(const StrictSpreadInput& input) {
   return load;
 }
 
-TEST(StrictSpreadTest, NobodyHasAny_EachOwnerGetsItsPart) {
+TEST(StrictSpreadTest, SectionsWithoutOwners_EachOwnerGetsItsPart) {
   StrictSpreadInput input = Input({"a", "b", "c"}, 30);
   input.owners[0].weight = 3;
   auto moves = StrictSpread(input);

@@ -72,7 +72,7 @@ TEST(StrictDeadlineTest, StoreIsGone_NoNumberPastTheDeadline) {
     if (clock.SinceBoot() > give_up) FAIL() << number.status();
   }
   store->gone = true;
-  // What is under way may still be answered.
+  // Calls under way may still be answered.
   const absl::Duration last_answer = clock.SinceBoot() + absl::Milliseconds(1);
   absl::Duration deadline = absl::InfiniteDuration();
   uint64_t numbers = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an owner of strict sequences does at the limit of its memory.
+// An owner of strict sequences at the limit of its memory.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -41,7 +41,7 @@ std::unique_ptr<StrictSequencer> Open(std::shared_ptr<StrictStore> store,
   return sequencer;
 }
 
-TEST(StrictMemoryTest, AtTheLimit_TheSectionOpenedFirstGoesOnAboveWhatIsStored) {
+TEST(StrictMemoryTest, AtTheLimit_TheSectionOpenedFirstContinuesAboveTheStoredNumber) {
   fakes::ManualClock clock;
   fakes::ManualExecutor executor;
   auto store = std::make_shared<MemoryStrictStore>(clock);
@@ -55,7 +55,7 @@ TEST(StrictMemoryTest, AtTheLimit_TheSectionOpenedFirstGoesOnAboveWhatIsStored) 
     ASSERT_EQ(*a->TryNext(page * kInAPage), 1u) << page;
   }
   EXPECT_EQ(a->Stats().memory_bytes, kLimit);
-  EXPECT_EQ(*a->TryNext(0), 2u) << "keys that have memory go on";
+  EXPECT_EQ(*a->TryNext(0), 2u) << "keys that have memory continue";
   EXPECT_EQ(*a->TryNext(1), 1u) << "and so do those beside them";
   const absl::Status status = a->TryNext(kPages * kInAPage).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
@@ -79,7 +79,7 @@ TEST(StrictMemoryTest, AtTheLimit_TheSectionOpenedFirstGoesOnAboveWhatIsStored) 
   EXPECT_EQ(a->Stats().memory_bytes, 0u);
 }
 
-TEST(StrictMemoryTest, LeaseThatEnds_LetsNothingGo) {
+TEST(StrictMemoryTest, OwnershipThatEnds_FreesNoMemory) {
   fakes::ManualClock clock;
   fakes::ManualExecutor executor;
   auto store = std::make_shared<MemoryStrictStore>(clock);
@@ -107,7 +107,7 @@ TEST(StrictMemoryTest, BadLimit_IsRefusedByName) {
             "most_memory is 4096; it must be 1048576 to 70368744177664 bytes");
 }
 
-// More keys than the limit has memory for, drawn by several threads while sections let it go.
+// More keys than fit into the limit, drawn by several threads while sections free memory.
 TEST(StrictMemoryTest, TwiceAsManyKeysAsFit_RiseStrictlyUnderLoad) {
   constexpr int kThreads = 3;
   constexpr size_t kCalls = 6'000;

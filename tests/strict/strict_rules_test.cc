@@ -21,7 +21,7 @@ class StrictRulesTest : public ::testing::Test {
   }
   static StrictOwner Owner(const char* name) { return {name, "", 7}; }
 
-  // As of a section that was owned before, and released.
+  // Like a section that was owned before, and released.
   void Put(uint32_t section, uint64_t max_seq) {
     Record& record = batch_.records[section];
     record.max_seq = record.start = max_seq;
@@ -51,7 +51,7 @@ class StrictRulesTest : public ::testing::Test {
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
 };
 
-TEST_F(StrictRulesTest, SectionsNearTheirLastNumbers_AreGrantedWhatIsLeft_AndOthersAsEver) {
+TEST_F(StrictRulesTest, SectionsNearTheirLastNumbers_AreGrantedTheRest_AndOthersAsUsual) {
   Put(1, kMostNumber);
   Put(2, kMostNumber - 7);
   Put(3, 500);
@@ -88,7 +88,7 @@ TEST_F(StrictRulesTest, AnOwnerRaises_ToTheLimitAtMost_AndByAStepFromThere) {
   EXPECT_EQ(batch_.set.losses, 0u);
 }
 
-// Neither by raise_to, nor by what it says that the store forgot, at any call.
+// Neither by raise_to, nor by numbers that it claims the store forgot, in any call.
 TEST_F(StrictRulesTest, ALiar_LeavesNumbersToAll) {
   const StrictGrant grant = Take(3);
   EXPECT_FALSE(Extend(grant, kMostNumber, 0).held) << "an answer that no store gave";
@@ -100,7 +100,7 @@ TEST_F(StrictRulesTest, ALiar_LeavesNumbersToAll) {
   now_ += batch_.set.options.ttl + absl::Seconds(1);
   const StrictGrant next = Take(3);
   EXPECT_EQ(next.start, kMostRaise);
-  // With a token of before: "granted to another one below what I used".
+  // With an earlier token: "granted to another one below what I used".
   EXPECT_FALSE(Extend(grant, kMostNumber, 0).held);
   EXPECT_EQ(batch_.records[3].max_seq, next.max_seq + kMostStrictStep);
 
@@ -120,8 +120,8 @@ TEST_F(StrictRulesTest, OwnersAfterARewind_AreBelievedUpToTheLimit) {
   EXPECT_EQ(batch_.set.losses, 1u);
 }
 
-// What an owner has seen above the floor, as by a clock that was wrong or by a broken owner, is a
-// loss once; then it is stored, and the set grants sections again.
+// A `seen` above the floor, from a wrong clock or a broken owner, is a loss once; then it is
+// stored, and the set grants sections again.
 TEST_F(StrictRulesTest, SeenAboveTheFloor_IsOneLoss_AndIsGrantedAfterTheRest) {
   for (const uint32_t section : {3, 4}) {
     if (section == 4) Put(section, 500);
@@ -159,7 +159,7 @@ TEST_F(StrictRulesTest, LargestStep_SectionChangesItsOwnerEverySecond_RisesWithT
   EXPECT_GE(older.set.base, batch_.records[3].max_seq);
 }
 
-TEST_F(StrictRulesTest, EndedLease_IsGivenUpAsIfItWasReleased) {
+TEST_F(StrictRulesTest, EndedOwnership_IsGivenUpAsIfItWasReleased) {
   const StrictGrant grant = Take(3);
   Record& record = batch_.records[3];
   EXPECT_FALSE(Rules::GiveUpEnded(batch_.set, record, now_ + batch_.set.options.ttl));
@@ -167,7 +167,7 @@ TEST_F(StrictRulesTest, EndedLease_IsGivenUpAsIfItWasReleased) {
   EXPECT_FALSE(Rules::GiveUpEnded(batch_.set, record, StoreTime(now_ - absl::Seconds(1), now_)))
       << "it may not have ended";
   EXPECT_TRUE(Rules::GiveUpEnded(batch_.set, record, now_));
-  EXPECT_FALSE(Rules::GiveUpEnded(batch_.set, record, now_)) << "nobody has it";
+  EXPECT_FALSE(Rules::GiveUpEnded(batch_.set, record, now_)) << "it has no owner";
   EXPECT_TRUE(record.owner.name.empty());
   EXPECT_TRUE(CheckRecord(record).ok());
   EXPECT_FALSE(Extend(grant, grant.max_seq, 50'000).held);

@@ -71,7 +71,7 @@ TEST_F(StrictSequencerTest, EachUid_CountsFromOne) {
   EXPECT_THAT(a->Owned(), ElementsAre(2, 3));
 }
 
-TEST_F(StrictSequencerTest, LossThatTheStoreNoticed_IsToldWithTheCallThatShowedIt) {
+TEST_F(StrictSequencerTest, LossThatTheStoreNoticed_IsReportedWithTheCallThatShowedIt) {
   auto a = Open("a");
   Take(*a, {2, 3});
   const auto backup = store_->TakeBackup();
@@ -126,7 +126,7 @@ TEST_F(StrictSequencerTest, StepUsedUp_IsUnavailableUntilTheStoreAnswers) {
   EXPECT_EQ(*a->TryNext(250), 51u);
 }
 
-TEST_F(StrictSequencerTest, Renewed_GoesOnPastTheFirstDeadline) {
+TEST_F(StrictSequencerTest, Renewed_ContinuesPastTheFirstDeadline) {
   auto a = Open("a");
   Take(*a, {2});
   for (int i = 0; i < 30; ++i) {
@@ -157,7 +157,7 @@ TEST_F(StrictSequencerTest, DeadlinePassed_NoNumberIsAnswered) {
   EXPECT_EQ(events_.back().kind, StrictEvent::Kind::kLost);
 }
 
-TEST_F(StrictSequencerTest, HandedOver_TheSuccessorGoesOnAbove) {
+TEST_F(StrictSequencerTest, HandedOver_TheSuccessorContinuesAbove) {
   auto a = Open("a");
   auto b = Open("b");
   Take(*a, {2, 3});
@@ -201,7 +201,7 @@ TEST_F(StrictSequencerTest, Restarted_StartsAboveAllThatWereGiven) {
   Take(*a, {2});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(a->TryNext(250).ok());
   a.reset();
-  a = Open("a");  // another instance: it waits as anybody does
+  a = Open("a");  // another instance: it waits like any other owner
   EXPECT_EQ(a->Take(std::vector<uint32_t>{2})->items[0].verdict, Verdict::kHeld);
   clock_.Advance(absl::Seconds(10) + absl::Milliseconds(1));
   Take(*a, {2});
@@ -229,8 +229,8 @@ TEST_F(StrictSequencerTest, StorePutBack_TheTableIsNewerThanAllThatWereKnown) {
   EXPECT_EQ(a->Stats().table_version, store_->Show(SpaceName())->table_version);
 }
 
-// What owners know of survives the store's loss of it.
-TEST_F(StrictSequencerTest, StorePutBack_OwnersSayso) {
+// Numbers that owners know survive the store's loss of them.
+TEST_F(StrictSequencerTest, StorePutBack_OwnersShowTheLoss) {
   auto a = Open("a");
   Take(*a, {2});
   const auto backup = store_->TakeBackup();
@@ -241,7 +241,7 @@ TEST_F(StrictSequencerTest, StorePutBack_OwnersSayso) {
   store_->PutBack(*backup);
   Pass(absl::Seconds(4));
   EXPECT_EQ(store_->Show(SpaceName())->losses, 1u);
-  EXPECT_EQ(*a->TryNext(250), 201u) << "it goes on";
+  EXPECT_EQ(*a->TryNext(250), 201u) << "it continues";
   auto b = Open("b");
   EXPECT_EQ(b->Take(std::vector<uint32_t>{5})->items[0].verdict, Verdict::kResting);
 }
@@ -288,7 +288,7 @@ TEST(StrictSetOptionsTest, TextKeys_HaveFrozenUids) {
   EXPECT_EQ(options.UidOf("a"), 1008u);
 }
 
-TEST(StrictSetOptionsTest, Check_NamesWhatIsWrong) {
+TEST(StrictSetOptionsTest, Check_NamesTheBadOption) {
   StrictSetOptions options;
   EXPECT_TRUE(options.Check().ok());
   EXPECT_EQ(options.sections(), 42950u);

@@ -129,7 +129,7 @@ class World {
            owners_[i].offset * 1000;
   }
 
-  // --- the network. Answers come to whoever still waits for them.
+  // --- the network. Answers reach the owners that still wait for them.
   Micros Delay() {
     if (OneIn(40)) return Micros(Below(12'000)) * kMs;
     return Micros(Below(OneIn(4) ? 50 : 3) + 1) * kMs / 2;
@@ -210,7 +210,7 @@ class World {
     return grant;
   }
   void GiveUpEnded(uint32_t section) { coverage.given_up += store_.GiveUpEnded(section); }
-  // Another owner asks for the section in the moment in which its lease ends.
+  // Another owner asks for the section in the moment in which its ownership ends.
   void HuntAfter(uint32_t section) {
     if (!OneIn(2)) return;
     const size_t hunter = Below(kOwners);
@@ -294,7 +294,7 @@ class World {
     }
     CallNearDeadline(i, answer.section);
   }
-  // As the sequencer does: the memory is given back.
+  // Like the sequencer: the memory is freed.
   static void Forget(Owned& owned) {
     for (Cell& cell : owned.cells) cell = 0;
   }
@@ -392,7 +392,7 @@ class World {
       ++coverage.numbers;
       history_.push_back({call.section * kUids + uid, call.numbers[uid], call.called, now_});
     }
-    // Whoever got an answer asks again, and often somebody else.
+    // A caller that got an answer asks again, often at another owner.
     if (OneIn(3)) {
       const size_t other = Below(kOwners);
       After(1, [=, this] { CallAt(other, call.section, 0); });
@@ -433,7 +433,7 @@ class World {
         stalled_until_ = now_ + Micros(Below(OneIn(3) ? 12'000 : 2'000)) * kMs;
         break;
       case 6:
-        // Once within a lease.
+        // Once within a ttl.
         if (now_ >= next_step_) {
           // Losses that forget one another are told apart by a clock that does not go back.
           store_.SetForward(!rewinds_ && OneIn(4) ? -Micros(Below(20)) * kSecond : kSecond);

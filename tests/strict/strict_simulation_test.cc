@@ -21,12 +21,13 @@ TEST(StrictSimulation, RandomHistories_RiseStrictlyInRealTime) {
   }
   const StrictCoverage& coverage = CoverageOfStrict();
   std::cout << seeds << " seeds: " << coverage.numbers << " numbers, " << coverage.takes
-            << " takes, " << coverage.takes_of_ended << " of ended leases, " << coverage.given_up
-            << " given up by the store, " << coverage.hand_overs << " hand-overs, "
-            << coverage.raises << " raises, " << coverage.let_go << " times memory let go, "
-            << coverage.lost << " lost, " << coverage.late << " late calls, " << coverage.kills
-            << " kills, " << coverage.pauses << " pauses beyond a lease, " << coverage.cuts
-            << " cuts, " << coverage.stalls << " stalls, " << coverage.rewinds << " rewinds\n";
+            << " takes, " << coverage.takes_of_ended << " of ended ownerships, "
+            << coverage.given_up << " given up by the store, " << coverage.hand_overs
+            << " hand-overs, " << coverage.raises << " raises, " << coverage.let_go
+            << " times memory freed, " << coverage.lost << " lost, " << coverage.late
+            << " late calls, " << coverage.kills << " kills, " << coverage.pauses
+            << " pauses beyond a ttl, " << coverage.cuts << " cuts, " << coverage.stalls
+            << " stalls, " << coverage.rewinds << " rewinds\n";
   if (seeds < 1000) return;  // a replay
   EXPECT_GT(coverage.numbers, 1000 * seeds);
   for (uint64_t count :
@@ -37,7 +38,8 @@ TEST(StrictSimulation, RandomHistories_RiseStrictlyInRealTime) {
   }
 }
 
-// What the order rests on. Uniqueness does not: numbers are used only below what is stored.
+// The order depends on the drift of clocks. Uniqueness does not: numbers are used only up to the
+// stored max_seq.
 TEST(StrictSimulation, ClocksBeyondTheAssumedDrift_BreakTheOrderButRepeatNothing) {
   SimulationPlan plan;
   plan.drift = 0.2;

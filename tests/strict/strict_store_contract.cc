@@ -84,7 +84,7 @@ TEST_P(StrictStoreContract, HeldSection_IsNotTakenBeforeItsEnd) {
   EXPECT_EQ(Show().sections[0].owner, Owner("b"));
 }
 
-TEST_P(StrictStoreContract, Extend_RenewsTheLeaseAndRaises) {
+TEST_P(StrictStoreContract, Extend_RenewsTheOwnershipAndRaises) {
   const StrictGrant a = Take(Owner("a"));
   Advance(absl::Seconds(9));
   EXPECT_EQ(Extend(Owner("a"), a, 55'555).max_seq, 55'555u);
@@ -109,7 +109,7 @@ TEST_P(StrictStoreContract, WrongTokenOrInstance_ExtendsNothing) {
   EXPECT_EQ(Show().losses, 0u);
 }
 
-TEST_P(StrictStoreContract, SameProcessAgain_IsGrantedAnewAtOnce) {
+TEST_P(StrictStoreContract, SameProcessAgain_IsGrantedAgainAtOnce) {
   const StrictGrant first = Take(Owner("a"));
   const StrictGrant second = Take(Owner("a"));
   EXPECT_GT(second.token, first.token);
@@ -179,7 +179,7 @@ TEST_P(StrictStoreContract, ForgottenGrant_IsALossAndIsNotExtended) {
   EXPECT_EQ(Show().losses, 1u);
 }
 
-TEST_P(StrictStoreContract, DeclaredRestored_RestsWhileOwnersGoOn) {
+TEST_P(StrictStoreContract, DeclaredRestored_RestsWhileOwnersContinue) {
   const StrictGrant a = Take(Owner("a"));
   ASSERT_TRUE(store_->DeclareRestored(set_).ok());
   EXPECT_TRUE(Extend(Owner("a"), a).held);
@@ -187,7 +187,7 @@ TEST_P(StrictStoreContract, DeclaredRestored_RestsWhileOwnersGoOn) {
   EXPECT_EQ(Show().losses, 1u);
 }
 
-TEST_P(StrictStoreContract, ClockSetBack_LeaseEndsATtlLater) {
+TEST_P(StrictStoreContract, ClockSetBack_OwnershipEndsATtlLater) {
   Take(Owner("a"));
   under_test_->clock().Jump(-absl::Hours(5));
   EXPECT_EQ(TryTake(Owner("b"))->verdict, Verdict::kHeld);
@@ -206,7 +206,7 @@ TEST_P(StrictStoreContract, OtherOptions_AreRefused) {
   EXPECT_TRUE(store_->Create(set_, options_, {.first_ever = true}).ok());
 }
 
-// The new store knows nothing of the old one, and no owner from before comes to it.
+// The new store knows nothing of the old one, and no earlier owner calls it.
 TEST_P(StrictStoreContract, SetThatIsCreatedAgainAfterItsStoreWasLost_BeginsAboveAllFromBefore) {
   const StrictGrant before = Take(Owner("a"));
   const uint64_t used = Extend(Owner("a"), before, 1'000'000).max_seq;
@@ -221,7 +221,7 @@ TEST_P(StrictStoreContract, SetThatIsCreatedAgainAfterItsStoreWasLost_BeginsAbov
   ASSERT_TRUE(store_->Create(set_, options_, StrictSetPast()).ok());
   const auto at_once = TryTake(Owner("b"));
   ASSERT_TRUE(at_once.ok()) << at_once.status();
-  EXPECT_EQ(at_once->verdict, Verdict::kResting) << "a may go on";
+  EXPECT_EQ(at_once->verdict, Verdict::kResting) << "a may continue";
   Advance(options_.ttl + options_.ttl / 100 + absl::Milliseconds(1));
   EXPECT_GT(Take(Owner("b")).start, used);
   ASSERT_TRUE(store_->Create(set_, options_, StrictSetPast()).ok());
@@ -261,11 +261,11 @@ TEST_P(StrictStoreContract, OwnerThatLies_RaisesToALimitAndLeavesNumbers) {
   EXPECT_EQ(TryTake(Owner("b"), 3, kMost)->verdict, Verdict::kResting);
   Advance(options_.ttl + absl::Milliseconds(1));
   const StrictGrant b = Take(Owner("b"));
-  EXPECT_EQ(b.start, kLimit + 3 * kMostStrictStep) << "by what b said, too";
+  EXPECT_EQ(b.start, kLimit + 3 * kMostStrictStep) << "also by the number that b named";
   EXPECT_EQ(b.max_seq, b.start + options_.step);
 }
 
-// Two handles, as two processes have them, after one section each time: one of them gets it.
+// Two handles, like two processes, want one section each time: one of them gets it.
 TEST_P(StrictStoreContract, TwoAtOnce_OneIsGranted) {
   for (uint32_t section = 0; section < 10; ++section) {
     int granted[2] = {0, 0};

@@ -19,7 +19,7 @@ namespace locus {
 class StrictStoreUnderTest {
  public:
   virtual ~StrictStoreUnderTest() = default;
-  // Another handle on the same stored state, as another process has it.
+  // Another handle on the same stored state, like that of another process.
   virtual std::unique_ptr<StrictStore> Connect() = 0;
   // The store's time.
   virtual fakes::ManualClock& clock() = 0;

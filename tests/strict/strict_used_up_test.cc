@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An owner of sections that come to their last numbers.
+// An owner of sections that reach their last numbers.
 #include <memory>
 #include <vector>
 
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Kind = StrictEvent::Kind;
 
-// Of 100 uids each: 0 is used up, 1 has five numbers left, 2 is like others.
+// Of 100 uids each: 0 is used up, 1 has five numbers left, 2 is an ordinary one.
 class StrictUsedUpTest : public ::testing::Test {
  protected:
   StrictUsedUpTest() {
@@ -87,7 +87,7 @@ TEST_F(StrictUsedUpTest, TheLastNumbers_AreGivenOut_AndNoMoreAreAskedFor) {
   }
   EXPECT_EQ(a_->Stats().extends, extends);
   EXPECT_EQ(*a_->TryNext(108), kMostNumber - 4) << "another key of it";
-  // All leases are renewed, and the event comes only once.
+  // All sections are renewed, and the event comes only once.
   for (int i = 0; i < 12; ++i) {
     clock_.Advance(set_.ttl / 3);
     executor_.RunDelayed();
@@ -98,7 +98,7 @@ TEST_F(StrictUsedUpTest, TheLastNumbers_AreGivenOut_AndNoMoreAreAskedFor) {
   EXPECT_EQ(*a_->TryNext(207), 1u);
 }
 
-TEST_F(StrictUsedUpTest, HandedOver_TheNextOwnerSaysSoToo) {
+TEST_F(StrictUsedUpTest, HandedOver_TheNextOwnerAlsoReportsIt) {
   EXPECT_EQ(*a_->TryNext(107), kMostNumber - 4);
   ASSERT_TRUE(a_->HandOver(std::vector<uint32_t>{0, 1, 2}, "b").ok());
   auto b = Open("b");
