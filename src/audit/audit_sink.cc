@@ -142,7 +142,8 @@ class AuditSink::Rep {
   }
 
  private:
-  // The gap's record comes with the next batch. What a lost gap's record told is told again.
+  // The gap's record comes with the next batch. It also repeats the count of a gap record that was
+  // lost.
   void NoteLost(Loss loss, const char* why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (loss.records + loss.told == 0) return;
     stats_.dropped += loss.records;
@@ -155,7 +156,7 @@ class AuditSink::Rep {
     NoteLost(loss, why);
   }
 
-  // Takes the next batch; an empty one: nothing is due.
+  // Takes the next batch; empty: nothing is due.
   Batch TakeBatch() {
     std::deque<AuditRecord> records;
     uint64_t lost = 0;
@@ -185,7 +186,7 @@ class AuditSink::Rep {
     return batch;
   }
 
-  // Waits until a batch is due, what was spilled may be tried again, or the end has come.
+  // Waits until a batch is due, spilled batches may be tried again, or the sink ends.
   void WaitForWork() {
     MutexLock lock(mutex_);
     while (!stopping_ && !BatchIsDue() && !RetryIsDue()) {
@@ -201,7 +202,7 @@ class AuditSink::Rep {
   }
   bool BatchIsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (queue_.empty()) return false;
-    // Without a directory, what waits stays in the queue while the writer fails.
+    // Without a directory, waiting records stay in the queue while the writer fails.
     if (backlog_ && spill_ == nullptr) return false;
     return queue_.size() >= options_.batch || flush_until_ > settled_ || Now() >= due_;
   }
@@ -258,6 +259,7 @@ class AuditSink::Rep {
 
   void StepWithSpill(bool retry) {
     Batch batch = TakeBatch();
+    // Behind the spilled batches, if there are any: records are written in their order.
     if (batch.count > 0 && (!spill_->empty() || !TryWrite(batch))) Keep(batch);
     if (!retry && !spill_->empty()) return;
     while (true) {
@@ -265,10 +267,11 @@ class AuditSink::Rep {
       NoteSpillLoss("the spill directory was damaged");
       if (!front) break;
       if (!TryWrite(*front)) return;
+      // After the write: a crash in between writes the batch twice, which counts once.
       spill_->Pop();
       MutexLock lock(mutex_);
       stats_.spilled = spill_->bytes();
-      if (BatchIsDue()) {  // new records must not wait for all that was spilled
+      if (BatchIsDue()) {  // new records must not wait for all spilled ones
         retry_at_ = Now();
         return;
       }
@@ -324,7 +327,7 @@ class AuditSink::Rep {
     return true;
   }
 
-  // What is neither in the queue nor in hand, nor spilled, is done with.
+  // A record that is not in the queue, not in hand and not spilled is finished.
   void Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (backlog_) return;
     settled_ = stats_.recorded - queue_.size() - in_hand_;
@@ -337,7 +340,7 @@ class AuditSink::Rep {
   std::unique_ptr<AuditWriter> writer_;
   std::unique_ptr<Spill> spill_;
   bool last_gap_tried_ = false;  // once the end has come
-  Batch pending_;                // without a spill directory: what the writer has not taken yet
+  Batch pending_;  // without a spill directory: the batch that the writer has not taken yet
 
   mutable Mutex mutex_;
   CondVar wake_;

@@ -43,7 +43,7 @@ int64_t Millis(absl::Time time) {
 
 std::string NewId(const std::string& process, absl::Time now) {
   absl::StatusOr<Uuid> id = Uuid::NewV7();
-  // Without randomness: the time tells records apart well enough.
+  // Without randomness the time distinguishes records well enough.
   return id.ok() ? id->ToString() : absl::StrCat(process, "-", absl::ToUnixNanos(now));
 }
 

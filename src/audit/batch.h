@@ -10,15 +10,20 @@
 
 namespace locus::audit {
 
+// How this room works together. Event hooks (hooks.cc, type_record.h) turn events into records and
+// pass them to AuditSink::Record, which queues them. The sink's thread makes batches and passes
+// them to an AuditWriter. While the writer fails, batches wait in the files of a Spill. Lost
+// records are counted in a Loss, which the next batch reports in its first row.
+
 // Rows on their way: one JSON object a line.
 struct Batch {
   std::string rows;
   uint64_t count = 0;
-  // Records lost before, of which its first row tells; 0: it has no such row.
+  // The number of earlier lost records, which its first row reports; 0: it has no such row.
   uint64_t told = 0;
 };
 
-// Records that were lost, and those of which lost gap records told.
+// The number of lost records, including those that lost gap records had reported.
 struct Loss {
   uint64_t records = 0;
   uint64_t told = 0;

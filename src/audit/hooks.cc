@@ -39,7 +39,7 @@ std::optional<AuditRecord::Kind> KindOf(const StrictEvent& event) {
   return std::nullopt;
 }
 
-// What one hook knows of the leases that it was told of. Thread safety: by its mutex.
+// The leases of which one hook has had events. Thread safety: by its mutex.
 class LeaseHistory {
  public:
   explicit LeaseHistory(uint64_t renewals) : renewals_(renewals) {}
@@ -57,6 +57,7 @@ class LeaseHistory {
         if (renewals_ > 0 && seen_++ % renewals_ == 0) return Kind::kRenewed;
         return std::nullopt;
       case WorkerLeaseEvent::Kind::kRenewalFailed:
+        // The store has refused nothing: the renewal had no answer, and is repeated.
         if (absl::IsUnavailable(event.status) || absl::IsDeadlineExceeded(event.status)) {
           return std::nullopt;
         }

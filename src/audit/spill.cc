@@ -106,7 +106,7 @@ absl::Status Spill::WriteFrame(const std::string& frame) {
   File& file = files_.back();
   absl::Status status = internal::WriteAll(writing_.get(), frame, PathOf(file.number));
   if (!status.ok()) {
-    // What stands there of the frame would hide what is written behind it.
+    // The beginning of this frame would hide the frames written after it.
     if (ftruncate(writing_.get(), static_cast<off_t>(file.bytes)) != 0) writing_ = {};
     return status;
   }
@@ -143,7 +143,7 @@ void Spill::LoadFront() {
   readable_ = fd.get() >= 0;
   if (!readable_) return;
   std::string part(size_t{1} << 16, '\0');
-  // No more than was there when it was listed or written.
+  // No more bytes than the file had when it was listed or written.
   while (text_.size() < files_.front().bytes) {
     const ssize_t size = read(fd.get(), part.data(), part.size());
     if (size < 0 && errno == EINTR) continue;
@@ -173,7 +173,7 @@ std::optional<Batch> Spill::FrameAt(size_t at, size_t& end) const {
   return Batch{std::string(rows), *count, *told};
 }
 
-// From `at_` on, which it moves behind what is damaged or was cut off by a crash.
+// Reads from `at_` on, and moves `at_` behind frames that are damaged or were cut off by a crash.
 std::optional<Batch> Spill::NextFrame() {
   while (at_ < text_.size()) {
     if (std::optional<Batch> batch = FrameAt(at_, next_)) return batch;
@@ -197,7 +197,7 @@ void Spill::Pop() { at_ = next_; }
 
 void Spill::RemoveFront() {
   if (files_.size() == 1) writing_ = {};
-  // A file that could not be opened is left for somebody who can.
+  // A file that could not be opened stays, so that an operator can repair its permissions.
   if (readable_) unlink(PathOf(files_.front().number).c_str());
   bytes_ -= files_.front().bytes;
   files_.pop_front();

@@ -23,7 +23,7 @@ namespace locus::audit {
 // restarts and kill -9. A power failure may cost the last of them.
 //
 // Files are `<number, 20 digits>.spill`, each a run of frames
-// "<bytes> <count> <XXH64, 16 hex> <told>\n" and so many bytes of rows. A frame that is not whole
+// "<bytes> <count> <XXH64, 16 hex> <told>\n" and that many bytes of rows. A frame that is not whole
 // is left out, and its rows are counted as lost. After a restart a file is read from its beginning:
 // a batch may come twice, as AuditWriter allows. Thread safety: none.
 class Spill {
@@ -36,11 +36,11 @@ class Spill {
   // Drops the oldest batches where there is no room. A batch that has no room at all, or cannot be
   // written, is an error and is not kept.
   absl::Status Append(const Batch& batch);
-  // The oldest batch; nullopt: there is none.
+  // The oldest batch; nullopt: there are no batches.
   std::optional<Batch> Front();
-  // Forgets the batch that Front answered.
+  // Forgets the batch that Front returned.
   void Pop();
-  // What was dropped or left out since the last call.
+  // The records dropped or left out since the last call.
   Loss TakeLoss() { return std::exchange(loss_, {}); }
 
   bool empty() const { return files_.empty(); }
@@ -72,12 +72,12 @@ class Spill {
   uint64_t next_number_ = 1;
   Loss loss_;
 
-  // Of the front file: what was read of it, and where its next frame begins.
+  // Of the front file: the text read from it, and where its next frame begins.
   uint64_t loaded_ = 0;  // its number; 0: none
   bool readable_ = true;
   std::string text_;
   size_t at_ = 0;
-  size_t next_ = 0;  // behind the frame that Front answered
+  size_t next_ = 0;  // behind the frame that Front returned
 };
 
 }  // namespace locus::audit

@@ -72,14 +72,14 @@ class AuditHooksTest : public ::testing::Test {
 };
 
 TEST_F(AuditHooksTest, EachSegmentOfAGenerator_IsARow) {
-  std::vector<GeneratorEvent::Range> leased;
+  std::vector<GeneratorEvent::Range> allocated;
   internal::Mutex mutex;
   OrderIdGenerator::Options options;
   options.create_space = true;
   options.space = context_.space;
   options.on_event = AuditSegments(*sink_, context_, [&](const GeneratorEvent& event) {
     internal::MutexLock lock(mutex);
-    leased.insert(leased.end(), event.ranges.begin(), event.ranges.end());
+    allocated.insert(allocated.end(), event.ranges.begin(), event.ranges.end());
   });
   auto generator = OrderIdGenerator::Create(std::make_shared<MemorySegmentStore>(), options);
   ASSERT_TRUE(generator.ok()) << generator.status();
@@ -91,7 +91,7 @@ TEST_F(AuditHooksTest, EachSegmentOfAGenerator_IsARow) {
   generator->reset();
   const std::vector<json> rows = Written();
   EXPECT_GE(rows.size(), stats.allocations);
-  ASSERT_EQ(rows.size(), leased.size());
+  ASSERT_EQ(rows.size(), allocated.size());
   bool covers_the_last = false;
   for (size_t i = 0; i < rows.size(); ++i) {
     EXPECT_EQ(rows[i]["kind"], "segment");
@@ -99,9 +99,9 @@ TEST_F(AuditHooksTest, EachSegmentOfAGenerator_IsARow) {
     EXPECT_EQ(rows[i]["place"], "memory");
     EXPECT_EQ(rows[i]["process"], "host/1");
     EXPECT_EQ(rows[i]["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
-    EXPECT_EQ(rows[i]["section"], leased[i].section);
-    EXPECT_EQ(rows[i]["first"], leased[i].segment.first);
-    EXPECT_EQ(rows[i]["end"], leased[i].segment.end());
+    EXPECT_EQ(rows[i]["section"], allocated[i].section);
+    EXPECT_EQ(rows[i]["first"], allocated[i].segment.first);
+    EXPECT_EQ(rows[i]["end"], allocated[i].segment.end());
     covers_the_last |= rows[i]["section"] == id.gene().value() / 256 &&
                        rows[i]["first"] <= id.sequence() && rows[i]["end"] > id.sequence();
   }
@@ -197,7 +197,7 @@ TEST_F(AuditHooksTest, EventsOfALease_BecomeTheirKinds) {
   EXPECT_EQ(passed_on, 11);
 }
 
-TEST_F(AuditHooksTest, RulesOfSequences_AreRowsWithWhatChanged) {
+TEST_F(AuditHooksTest, SequenceTypes_AreRowsWithTheirChanges) {
   int passed = 0;
   MemorySequenceTypeStore types;
   types.set_on_event(
@@ -232,7 +232,7 @@ TEST_F(AuditHooksTest, RulesOfSequences_AreRowsWithWhatChanged) {
 }
 
 // A generator's segments are audited as those of any sequence.
-TEST_F(AuditHooksTest, NumbersOfARule_AreRowsOfTheirCounter) {
+TEST_F(AuditHooksTest, NumbersOfAType_AreRowsOfTheirCounter) {
   auto types = std::make_shared<MemorySequenceTypeStore>();
   SequenceType type;
   type.name = "tickets";

@@ -22,7 +22,7 @@ using internal::Mutex;
 using internal::MutexLock;
 using nlohmann::json;
 
-// What a writer was given, and what it answers; outlives the sinks of a test.
+// The rows that a writer got, and its answers; outlives the sinks of a test.
 class Place {
  public:
   absl::Status Take(std::string_view rows) {
@@ -247,7 +247,7 @@ TEST_F(AuditSinkTest, RowsThatTheWriterRefuses_AreCountedAndHoldNothingUp) {
   EXPECT_EQ(Gaps(), 10u);
 }
 
-TEST_F(AuditSinkTest, GapsThatAreLostThemselves_AreToldInFull) {
+TEST_F(AuditSinkTest, GapsThatAreLostThemselves_AreReportedInFull) {
   auto sink = Open();
   place_.Answer(absl::InvalidArgumentError("no such column"));
   for (uint64_t i = 0; i < 40; ++i) {

@@ -152,7 +152,7 @@ TEST_F(SpillTest, DamagedFrame_IsCountedAndLosesNoOther) {
   EXPECT_EQ(spill->TakeLoss().records, 0u);
 }
 
-TEST_F(SpillTest, GapThatIsDropped_IsToldAgain_AlsoAfterARestart) {
+TEST_F(SpillTest, GapThatIsDropped_IsReportedAgain_AlsoAfterARestart) {
   Batch gap = BatchOf(2, 9000);
   gap.told = 500;
   ASSERT_TRUE(Open()->Append(gap).ok());
