@@ -121,7 +121,7 @@ TEST(LeaseModelTest, AcquireOfTheHolderWithoutAnAnswer_MayHaveExtendedIt) {
   EXPECT_EQ(Wrong({a, again, Show(3, 4, 30, Record(10, 0, 110, "a"))}), "");
   EXPECT_EQ(Wrong({a, again, Show(3, 4, 30, Record(10, 0, 130, "a"))}), "");
   EXPECT_NE(Wrong({a, again, Show(3, 4, 30, Record(10, 0, 100, "a"))}), "");
-  EXPECT_NE(Wrong({a, Show(3, 4, 30, Record(10, 0, 130, "a"))}), "") << "nobody asked";
+  EXPECT_NE(Wrong({a, Show(3, 4, 30, Record(10, 0, 130, "a"))}), "") << "no acquire was called";
   // Or it came after the end, and got the next token.
   EXPECT_EQ(Wrong({a, again, Show(3, 4, 160, Record(150, 110, 250, "a"))}), "");
 }

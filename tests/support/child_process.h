@@ -12,8 +12,8 @@
 
 namespace locus {
 
-// A forked child that runs `body` and exits with what it returns; killed with the object, and with
-// the thread that made it. Fork before the test starts threads.
+// A forked child that runs `body` and exits with its result; killed with the object, and with the
+// thread that made it. Fork before the test starts threads.
 class ChildProcess {
  public:
   explicit ChildProcess(const std::function<int()>& body) {

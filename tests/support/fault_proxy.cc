@@ -63,7 +63,7 @@ void FaultProxy::Accept(Fault fault) {
   if (fault != Fault::kNone) ++met_;
   link.server = fault == Fault::kRefuse ? -1 : ConnectToLoopback(to_);
   if (link.server < 0) return Close(link, true);
-  // What is passed on in pieces does not wait for acknowledgements.
+  // Pieces are sent without waiting for acknowledgements.
   const int on = 1;
   setsockopt(link.client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(link.server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -77,7 +77,7 @@ bool FaultProxy::Pass(Link& link, bool from_client, Fault fault) {
   const int to = from_client ? link.server : link.client;
   const ssize_t size = recv(from, buffer, sizeof buffer, 0);
   if (size <= 0 && link.dropped) {
-    // The other side is not told.
+    // The other side gets no notice.
     int& gone = from_client ? link.client : link.server;
     close(gone);
     gone = -1;

@@ -17,8 +17,8 @@ class FaultProxy {
     kNone,
     // Nothing is passed on, in either direction, until the fault ends; then all of it.
     kStall,
-    // What is sent vanishes. The connections of that time stay so, and no side is told; those made
-    // later are accepted, and get nothing either until the fault ends.
+    // Sent bytes vanish. The connections of that time stay so, and neither side gets a notice;
+    // later ones are accepted, and also get nothing until the fault ends.
     kDrop,
     // The server's side of each connection is shut; what the client sends is passed on.
     kHalfClose,
@@ -42,12 +42,12 @@ class FaultProxy {
   struct Link {
     int client = -1, server = -1;
     bool dropped = false;    // for good
-    bool half_shut = false;  // the client was told that the server has ended
+    bool half_shut = false;  // the client has the notice that the server ended
   };
 
   void Work();
   void Accept(Fault fault);
-  // False: the link is to be closed.
+  // False: close the link.
   bool Pass(Link& link, bool from_client, Fault fault);
   static void Close(Link& link, bool reset);
 

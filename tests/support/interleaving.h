@@ -12,8 +12,8 @@
 
 namespace locus {
 
-// Runs a few threads one at a time, and has them change at every access to a SteppedAtomic, in
-// every order that there is: what a sequentially consistent machine can do to them.
+// Runs a few threads one at a time, and switches between them at every access to a SteppedAtomic,
+// in every possible order: all executions of a sequentially consistent machine.
 class Interleavings {
  public:
   // Calls `begin` before each run, which returns the threads' bodies, and `end` after it; only
@@ -87,7 +87,7 @@ class Interleavings {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return turn_ == self_; });
   }
-  // Says whose turn it is: as the path has it, beyond its end the first who can.
+  // Chooses the next thread: the one in the path, and after its end the first that can run.
   void Choose() {
     bool running = turn_ != kNobody && alive_[turn_];
     std::vector<size_t> able;

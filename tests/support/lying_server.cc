@@ -14,7 +14,7 @@
 #include "tests/support/private_server.h"
 #include "tests/support/sanitizers.h"
 
-// Of AddressSanitizer's run-time; without it they are null, and not called.
+// Functions of AddressSanitizer's run-time; without it they are null, and not called.
 extern "C" {
 __attribute__((weak)) size_t __sanitizer_get_allocated_size(const volatile void* block);
 __attribute__((weak)) int __sanitizer_install_malloc_and_free_hooks(
@@ -150,7 +150,7 @@ void OnFree(const volatile void* block) {
 size_t PeakMemoryMiB() {
   if (kUnderTsan) return 0;
   if (kUnderAsan) {
-    // What the process takes is mostly the sanitizer's: shadow memory, and blocks that were freed.
+    // Most of the process's memory is the sanitizer's: shadow memory, and blocks that were freed.
     static const bool installed = __sanitizer_install_malloc_and_free_hooks(&OnMalloc, &OnFree) > 0;
     EXPECT_TRUE(installed);
     return static_cast<size_t>(most_allocated.load()) >> 20;

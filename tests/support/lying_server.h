@@ -21,7 +21,7 @@ class LyingPeer {
   bool Send(std::string_view bytes);
   // One byte, then a pause, and so on: a server that drips.
   bool Drip(std::string_view bytes, int pause_ms);
-  // What has come, at least one byte; empty: as false above.
+  // The bytes that arrived, at least one; empty: as false above.
   std::string Receive();
   // Exactly this many bytes; false as above.
   bool ReceiveExactly(size_t size, std::string& bytes);

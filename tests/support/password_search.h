@@ -19,7 +19,7 @@ namespace locus {
 inline constexpr char kMask = 0x55;
 inline constexpr size_t kLength = 24;
 
-// Of letters that stand nowhere in the program as they are.
+// Made of letters in an order that occurs nowhere else in the program.
 inline char Masked(size_t i) { return static_cast<char>(('a' + (i * 7 + 3) % 26) ^ kMask); }
 
 inline bool IsAt(const char* memory) {
@@ -34,7 +34,7 @@ struct Found {
   size_t left_out = 0;
 };
 
-// How often it stands in this process's writable memory.
+// How often it occurs in this process's writable memory.
 inline Found Search() {
   constexpr size_t kWindow = 1 << 20;
   internal::SecretBytes window = internal::SecretBytes::Allocate(kWindow).value();
@@ -51,7 +51,7 @@ inline Found Search() {
     } else if (line.starts_with("VmFlags:") && writable) {
       bool dumped = (line + " ").find(" dd ") == std::string::npos;
       for (unsigned long at = begin; at < end; at += kWindow - kLength + 1) {
-        // The window is searched too: what is left in it of other memory must not count.
+        // The window itself is also searched: remains of other memory in it must not count.
         std::memset(window.data(), 0, kWindow);
         ssize_t got = pread(memory, window.data(), std::min<size_t>(kWindow, end - at),
                             static_cast<off_t>(at));
@@ -65,7 +65,7 @@ inline Found Search() {
   return found;
 }
 
-// Written by hand: what a std::string leaves behind when it grows is the caller's affair.
+// Written by hand, because a std::string leaves copies behind when it grows.
 inline void Fill(std::string& password) {
   password.resize(kLength);
   for (size_t i = 0; i < kLength; ++i) password[i] = static_cast<char>(Masked(i) ^ kMask);

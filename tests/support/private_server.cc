@@ -164,8 +164,8 @@ void PrivateServer::Stop(absl::Duration within) {
 void PrivateServer::Stall() {
   if (pid_ <= 0) return;
   kill(pid_, SIGSTOP);
-  // Its threads stop one after the other, and the last ones may answer somebody meanwhile. waitid
-  // would tell only the process that started it.
+  // Its threads stop one after the other, and the last ones may still answer clients meanwhile.
+  // waitid would report to the starting process only.
   EXPECT_TRUE(WaitUntil([this] { return EachThreadStands(pid_); }));
 }
 

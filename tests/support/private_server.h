@@ -13,18 +13,18 @@
 
 namespace locus {
 
-// A TCP port of 127.0.0.1 that nobody listens on. As long as this process lives, neither of these
-// two functions gives it out again, here or in another process of the same network namespace.
+// A TCP port of 127.0.0.1 without a listener. As long as this process lives, neither of these two
+// functions gives it out again, here or in another process of the same network namespace.
 uint16_t FreePort();
 
-// A socket that listens on such a port; whoever takes it closes it.
+// A socket that listens on such a port; the caller closes it.
 struct LoopbackListener {
   int fd = -1;
   uint16_t port = 0;
 };
 LoopbackListener ListenOnLoopback(int backlog = 16);
 
-// A connection to this port of 127.0.0.1, which the caller closes; -1: nobody takes it.
+// A connection to this port of 127.0.0.1, which the caller closes; -1: there is no listener.
 int ConnectToLoopback(uint16_t port);
 
 // Asks `condition` every few milliseconds until it holds: false once `within` has passed.
@@ -50,7 +50,7 @@ class PrivateServer {
   void KillHard();
   // SIGTERM, and waits for its end; SIGKILL after `within`.
   void Stop(absl::Duration within = absl::Minutes(2));
-  void Stall();    // SIGSTOP, and waits until it stands; also from another process
+  void Stall();    // SIGSTOP, and waits until it has stopped; also from another process
   void Resume();   // SIGCONT; also from another process
   bool running();  // reaps it if it has ended
   pid_t pid() const { return pid_; }

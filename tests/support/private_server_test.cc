@@ -22,7 +22,7 @@ struct Pipe {
   int ends[2];
 };
 
-// So many that without reservations some would be given twice, but for once in 30,000 runs.
+// So many that without reservations some would be given twice, except once in 30,000 runs.
 TEST(PrivateServerTest, ProcessesThatLiveTogether_NeverHaveTheSamePort) {
   constexpr int kProcesses = 4, kPorts = 200;
   Pipe found, end;

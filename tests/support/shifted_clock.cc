@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a server, it sets its clock forward: by an hour, or by the seconds that stand at
-// present in the file that LOCUS_CLOCK_SHIFT names, an int64_t.
+// Preloaded into a server, it sets its clock forward: by an hour, or by the seconds in the file
+// that LOCUS_CLOCK_SHIFT names, an int64_t that may change at any time.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -13,8 +13,9 @@
 
 namespace locus {
 
-// What AbslStringify needs of a sink. As in Abseil's own, the parameter is an absl::string_view, to
-// which a std::string_view does not convert where the two are different types.
+// The part of a sink that AbslStringify needs. As in Abseil's own, the parameter is an
+// absl::string_view, to which a std::string_view does not convert where the two are different
+// types.
 struct StringSink {
   std::string text;
   void Append(absl::string_view more) { text.append(more.data(), more.size()); }

@@ -19,8 +19,8 @@ struct TakenRange {
   uint64_t last = 0;
 };
 
-// What is wrong with the ranges of one counter; empty: nothing. Each call has numbers of its own,
-// and those of a call that began after another one had ended are higher.
+// The fault in the ranges of one counter; empty: none. Each call has numbers of its own, and a call
+// that began after another one had ended has higher ones.
 inline std::string FlawOf(std::vector<TakenRange> ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](const TakenRange& a, const TakenRange& b) { return a.first < b.first; });

@@ -6,7 +6,7 @@
 namespace locus {
 namespace {
 
-TEST(TakenRangesTest, WhatComesTwiceOrFallsBack_IsFound) {
+TEST(TakenRangesTest, NumbersTwiceOrFalling_AreFound) {
   EXPECT_EQ(FlawOf({}), "");
   EXPECT_EQ(FlawOf({{0, 1, 1, 1}, {2, 3, 2, 2}}), "");
   EXPECT_EQ(FlawOf({{0, 3, 2, 2}, {1, 2, 1, 1}}), "") << "at the same time";

@@ -15,12 +15,12 @@
 #include "absl/strings/str_split.h"
 #include "tests/support/test_entries.h"
 
-// What ThreadSanitizer reports wrongly, of libraries that are built without it; a program can name
+// False reports of ThreadSanitizer about libraries that are built without it. A program can name
 // such places only once.
 // - Debian's Abseil takes down the count of references of a status: the sanitizer sees that one
 //   thread read it and another freed it, and not the atomic count between the two.
 // - ZooKeeper's client formats addresses for its log in a buffer that all handles share; nothing
-//   reads it here, as the log is dropped.
+//   reads it here, because the log is dropped.
 extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() {
   return "race:Status::UnrefNonInlined\nrace:^Unref$\nrace_top:vsprintf\n";

@@ -11,8 +11,8 @@
 
 namespace locus {
 
-// A forked child that runs `body` and exits with what it returns, from one system call to the next
-// as it is told; killed with the object.
+// A forked child that runs `body` and exits with its result. It runs from one system call to the
+// next on command, and is killed with the object.
 class TracedChild {
  public:
   explicit TracedChild(const std::function<int()>& body) : pid_(fork()) {
