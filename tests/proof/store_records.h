@@ -16,7 +16,7 @@
 
 namespace locus::proof {
 
-// What all writers share: a counter, a section of order IDs, a rule of sequences.
+// What all writers share: a counter, a section of order IDs, a sequence type.
 inline constexpr char kCounter[] = "invoices";
 inline constexpr uint16_t kSection = 7;
 inline constexpr char kRule[] = "invoices";

@@ -42,7 +42,7 @@ absl::StatusOr<absl::Time> MarkFirstStart(const StoreUri& uri, const StoreUri* c
 inline constexpr uint64_t kHighestNumber = INT64_MAX;
 inline constexpr absl::Duration kLongestTtl = absl::Hours(24 * 365 * 100);
 
-// Rules of sequences. A NOT_FOUND says how the store is created.
+// Sequence types. A NOT_FOUND says how the store is created.
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypes(const StoreUri& uri,
                                                                      bool create);
 

@@ -17,7 +17,7 @@ enum class Scope : uint8_t {
   kRoute,    // the shard of an order or a buyer
   kDecode,   // the order ID behind an order_no: for few
   kLeases,   // to take, renew, release and list worker leases, and to lease order IDs
-  kStore,    // counters, rules of sequences and strict sections that a cluster keeps
+  kStore,    // counters, sequence types and strict sections that a cluster keeps
   kOperate,  // members of the cluster, its leadership, spaces of leases
   kPublish,  // routing tables
   kStrict,   // sections of strict sequences: between their nodes, and to hand them over

@@ -119,7 +119,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   }
 
   void Handle(ServerRequest request, Server::Respond respond) {
-    const auto call = std::make_shared<Call>(traffic_, std::move(request), std::move(respond));
+    const auto call = std::make_shared<ApiCall>(traffic_, std::move(request), std::move(respond));
     const std::string& path = call->request().path;
     if (path == "/healthz" || path == "/readyz") {
       const absl::Status health = Health(path == "/readyz");
@@ -151,7 +151,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
 
  private:
   // False: the call is answered.
-  bool HasRoomFor(const CallPtr& call) {
+  bool HasRoomFor(const ApiCallPtr& call) {
     if (traffic_->under_way > options_.most_under_way) {
       ++traffic_->overloads;
       call->Refuse(absl::UnavailableError(absl::StrCat("this node has ", options_.most_under_way,
@@ -190,7 +190,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   }
 
   // An error, or the answer is under way.
-  absl::Status Route(const CallPtr& call) {
+  absl::Status Route(const ApiCallPtr& call) {
     const std::string& path = call->request().path;
     const std::string& method = call->request().method;
     auto below = [&path](std::string_view prefix) -> std::optional<std::string_view> {
@@ -234,14 +234,14 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::NotFoundError(absl::StrCat("there is no ", method, " ", Quoted(path)));
   }
 
-  absl::Status Create(std::string_view name, const CallPtr& call) {
+  absl::Status Create(std::string_view name, const ApiCallPtr& call) {
     LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(name));
     LOCUS_ASSIGN_OR_RETURN(CreateWish wish, ParseCreate(call->request().body));
     LOCUS_RETURN_IF_ERROR(worker::CheckRest(wish.rest));
     return Submit(call, space, cluster_machine::Create{wish.rest, wish.caller_now}, 204);
   }
 
-  absl::Status Acquire(const CallPtr& call) {
+  absl::Status Acquire(const ApiCallPtr& call) {
     LOCUS_ASSIGN_OR_RETURN(auto of, ParseAcquire(call->request().body));
     LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
     return Submit(call, of.space, std::move(of.wish), 201);
@@ -249,7 +249,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
 
   // Answers with what it is called with; the body is made off the node's thread.
   template <typename Shown>
-  std::function<void(absl::StatusOr<Shown>)> ShowsTo(const CallPtr& call,
+  std::function<void(absl::StatusOr<Shown>)> ShowsTo(const ApiCallPtr& call,
                                                      ListingPtr listing = nullptr) {
     return [self = shared_from_this(), call, listing](absl::StatusOr<Shown> shown) {
       if (!shown.ok()) return self->Refuse(call, shown.status());
@@ -259,7 +259,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     };
   }
 
-  absl::Status OfStore(const CallPtr& call) {
+  absl::Status OfStore(const ApiCallPtr& call) {
     if (!options_.keeps_store) {
       return absl::FailedPreconditionError(
           "this cluster keeps no counters and no order IDs: set api.store = true on each of its "
@@ -276,13 +276,13 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::OkStatus();
   }
 
-  absl::Status ShowOfStore(StoreCall of, const CallPtr& call) {
+  absl::Status ShowOfStore(StoreCall of, const ApiCallPtr& call) {
     switch (of.shows) {
       case StoreCall::Shows::kOrderSpace:
         node_.ShowSegments(of.space, ShowsTo<SpaceView>(call));
         break;
-      case StoreCall::Shows::kRules:
-        node_.ShowTypes(std::move(of.rule), ShowsTo<cluster_node::ClusterNode::Rules>(call));
+      case StoreCall::Shows::kTypes:
+        node_.ShowTypes(std::move(of.type), ShowsTo<cluster_node::ClusterNode::Types>(call));
         break;
       case StoreCall::Shows::kStrictSet: {
         LOCUS_ASSIGN_OR_RETURN(ListingPtr listing, NewListing(traffic_));
@@ -299,22 +299,22 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is no worker ID"));
   }
 
-  absl::Status Renew(std::string_view text, const CallPtr& call) {
+  absl::Status Renew(std::string_view text, const ApiCallPtr& call) {
     LOCUS_ASSIGN_OR_RETURN(uint64_t worker, WorkerOf(text));
     LOCUS_ASSIGN_OR_RETURN(auto of, ParseRenew(worker, call->request().body));
     LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
     return Submit(call, of.space, std::move(of.wish), 200);
   }
 
-  absl::Status Release(std::string_view text, const CallPtr& call) {
+  absl::Status Release(std::string_view text, const ApiCallPtr& call) {
     LOCUS_ASSIGN_OR_RETURN(uint64_t worker, WorkerOf(text));
     LOCUS_ASSIGN_OR_RETURN(auto of, ParseRelease(worker, call->request().body));
     LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
     return Submit(call, of.space, std::move(of.wish), 204);
   }
 
-  absl::Status Submit(const CallPtr& call, const SpaceName& space, cluster_machine::Action action,
-                      unsigned good) {
+  absl::Status Submit(const ApiCallPtr& call, const SpaceName& space,
+                      cluster_machine::Action action, unsigned good) {
     LOCUS_ASSIGN_OR_RETURN(std::optional<RequestId> id, RequestIdOf(call->request()));
     node_.Submit({id, space, std::move(action), call->trace()},
                  [self = shared_from_this(), good, call](const Answer& answer) {
@@ -325,7 +325,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::OkStatus();
   }
 
-  absl::Status Show(const CallPtr& call) {
+  absl::Status Show(const ApiCallPtr& call) {
     LOCUS_ASSIGN_OR_RETURN(const ListingQuery query, ParseListingQuery(call->request().query));
     LOCUS_ASSIGN_OR_RETURN(ListingPtr listing, NewListing(traffic_));
     // A copy is all that the node's thread makes; the lease behind the last one says where the
@@ -348,7 +348,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::OkStatus();
   }
 
-  absl::Status ShowTime(const CallPtr& call) {
+  absl::Status ShowTime(const ApiCallPtr& call) {
     node_.ShowTime([self = shared_from_this(), call](absl::StatusOr<TimeView> view) {
       if (!view.ok()) return self->Refuse(call, view.status());
       call->Answer(JsonAnswer(200, TimePage(*view)));
@@ -356,7 +356,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::OkStatus();
   }
 
-  absl::Status AdvanceTime(const CallPtr& call) {
+  absl::Status AdvanceTime(const ApiCallPtr& call) {
     Members members(call->request().body);
     const absl::Duration most = members.Duration("most_ms");
     LOCUS_RETURN_IF_ERROR(members.Finish());
@@ -368,7 +368,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::OkStatus();
   }
 
-  absl::Status AddMember(const CallPtr& call) {
+  absl::Status AddMember(const ApiCallPtr& call) {
     Members members(call->request().body);
     const std::string id = members.Text("id", 20);
     const std::string address = members.Text("address", 1024);
@@ -384,7 +384,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return Change(std::move(change), call);
   }
 
-  absl::Status ChangeMember(std::string_view member, const CallPtr& call) {
+  absl::Status ChangeMember(std::string_view member, const ApiCallPtr& call) {
     const size_t colon = member.find(':');
     const std::string_view verb = colon == member.npos ? "" : member.substr(colon + 1);
     const std::optional<uint64_t> id = ParseDecimal(member.substr(0, colon), UINT64_MAX);
@@ -414,12 +414,12 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
         absl::StrCat("there is no ", method, " ", Quoted(call->request().path)));
   }
 
-  absl::Status Change(raft::MemberChange change, const CallPtr& call) {
+  absl::Status Change(raft::MemberChange change, const ApiCallPtr& call) {
     node_.ChangeMembers(std::move(change), WhenDone(call));
     return absl::OkStatus();
   }
 
-  raft::Shell::Done WhenDone(const CallPtr& call) {
+  raft::Shell::Done WhenDone(const ApiCallPtr& call) {
     return [self = shared_from_this(), call](const absl::Status& status) {
       if (!status.ok()) return self->Refuse(call, status);
       call->Answer(Done());
@@ -428,13 +428,13 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
 
   // Where another node leads: forwards, or tells its address. A request whose outcome is not known
   // is for the client to repeat, wherever it goes.
-  void Refuse(const CallPtr& call, const absl::Status& status) {
+  void Refuse(const ApiCallPtr& call, const absl::Status& status) {
     const std::string address = absl::IsUnavailable(status) && !raft::IsCommitUnknown(status)
                                     ? AddressOfLeader()
                                     : std::string();
     if (address.empty()) return call->Refuse(status);
     auto redirect = [status, origin = (options_.tls ? "https://" : "http://") +
-                                      address](const CallPtr& one) {
+                                      address](const ApiCallPtr& one) {
       const ServerRequest& request = one->request();
       ServerAnswer answer = ProblemAnswer(status, 307);
       answer.headers.emplace_back(

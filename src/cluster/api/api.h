@@ -77,7 +77,7 @@ struct ApiOptions {
 // - POST /v1/counters: a call of a counter; 200 (store_bodies.h).
 // - PUT /v1/segments/{space}: creates a space of order IDs; 204. GET: 200 and all of it,
 //   linearizable. POST :allocate and :raise: 200; :restored: 204.
-// - POST /v1/sequence_types: writes a rule of sequences, or removes one; 200. GET /v1/sequence_types[?name=N]: 200
+// - POST /v1/sequence_types: writes a sequence type, or removes one; 200. GET /v1/sequence_types[?name=N]: 200
 // and
 //   all of them, or the one of that name, linearizable.
 // - PUT /v1/strict_sets/{set}: creates a set of strict sequences; 204. GET: 200 and all of it,

@@ -59,7 +59,8 @@ ServerAnswer ProblemAnswer(const absl::Status& status, std::optional<unsigned> h
   return answer;
 }
 
-Call::Call(std::shared_ptr<Traffic> traffic, ServerRequest request, http::Server::Respond respond)
+ApiCall::ApiCall(std::shared_ptr<Traffic> traffic, ServerRequest request,
+                 http::Server::Respond respond)
     : traffic_(std::move(traffic)),
       request_(std::move(request)),
       respond_(std::move(respond)),
@@ -67,11 +68,11 @@ Call::Call(std::shared_ptr<Traffic> traffic, ServerRequest request, http::Server
   ++traffic_->under_way;
 }
 
-Call::~Call() {
+ApiCall::~ApiCall() {
   if (!answered_) Refuse(absl::InternalError("the request was dropped"));
 }
 
-void Call::Answer(ServerAnswer answer, bool forwarded) {
+void ApiCall::Answer(ServerAnswer answer, bool forwarded) {
   if (answered_.exchange(true)) return;
   --traffic_->under_way;
   const unsigned status = answer.status;
@@ -82,7 +83,7 @@ void Call::Answer(ServerAnswer answer, bool forwarded) {
                         absl::FromChrono(std::chrono::steady_clock::now() - begun_), forwarded});
 }
 
-void Call::Refuse(const absl::Status& status, std::optional<unsigned> http) {
+void ApiCall::Refuse(const absl::Status& status, std::optional<unsigned> http) {
   Answer(ProblemAnswer(status, http));
 }
 

@@ -46,13 +46,13 @@ struct Traffic {
 // A request of a client until it is answered; shared by all that work on the answer. If all let go
 // of it without one, the client gets 500.
 // Thread safety: all methods may be called from any thread.
-class Call {
+class ApiCall {
  public:
-  Call(std::shared_ptr<Traffic> traffic, http::ServerRequest request,
-       http::Server::Respond respond);
-  ~Call();
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  ApiCall(std::shared_ptr<Traffic> traffic, http::ServerRequest request,
+          http::Server::Respond respond);
+  ~ApiCall();
+  ApiCall(const ApiCall&) = delete;
+  ApiCall& operator=(const ApiCall&) = delete;
 
   const http::ServerRequest& request() const { return request_; }
   const cluster_machine::TraceId& trace() const { return trace_; }
@@ -73,7 +73,7 @@ class Call {
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::atomic<bool> answered_ = false;
 };
-using CallPtr = std::shared_ptr<Call>;
+using ApiCallPtr = std::shared_ptr<ApiCall>;
 
 http::ServerAnswer JsonAnswer(unsigned status, std::string body);
 // UNAVAILABLE has Retry-After: 1.

@@ -73,8 +73,8 @@ bool Forwarder::IsWanted(const ServerRequest& request) {
   return false;
 }
 
-bool Forwarder::Forward(const std::string& address, const CallPtr& call,
-                        std::function<void(const CallPtr&)> redirect) {
+bool Forwarder::Forward(const std::string& address, const ApiCallPtr& call,
+                        std::function<void(const ApiCallPtr&)> redirect) {
   auto endpoint = http::Endpoint::Parse(address);
   if (!endpoint.ok() || (tls_ && options_.tls == nullptr)) return false;
   if (under_way_->fetch_add(1) >= options_.most) {

@@ -47,8 +47,8 @@ class Forwarder {
 
   // False: it must be redirected. Otherwise it will be answered: with 503 if no answer comes, and
   // by `redirect` if the answer is too long to be handed on. `address`: the leader's API.
-  bool Forward(const std::string& address, const CallPtr& call,
-               std::function<void(const CallPtr&)> redirect);
+  bool Forward(const std::string& address, const ApiCallPtr& call,
+               std::function<void(const ApiCallPtr&)> redirect);
 
  private:
   Forwarder(const ForwardOptions& options, bool tls, std::unique_ptr<http::Fetcher> fetcher)

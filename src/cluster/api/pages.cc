@@ -107,7 +107,7 @@ std::string MetricsPage(const NodeStatus& status, const cluster_node::ClusterNod
   add("remembered_requests", "gauge", "Requests whose answers are kept.", stats.remembered);
   add("counters", "gauge", "Counters that the cluster keeps.", stats.counters);
   add("sections", "gauge", "Sections of order IDs that ever leased.", stats.sections);
-  add("rules", "gauge", "Rules of sequences.", stats.rules);
+  add("rules", "gauge", "Sequence types.", stats.types);
   add("strict_sections", "gauge", "Sections of strict sequences that were ever owned.",
       stats.strict_sections);
   add("strict_owners", "gauge", "Owners of these sections, and successors that are to take one.",

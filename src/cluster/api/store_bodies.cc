@@ -200,19 +200,19 @@ absl::StatusOr<segment_machine::Create> ParseSegmentCreate(std::string_view body
 
 absl::StatusOr<segment_machine::Allocation> ParseSegmentAllocation(std::string_view body) {
   Members members(body);
-  segment_machine::Allocation lease;
-  lease.options = OptionsIn(members);
+  segment_machine::Allocation allocation;
+  allocation.options = OptionsIn(members);
   if (const json::array* requests = members.Array("requests", segment_machine::kMostRequests)) {
     for (const json::value& each : *requests) {
       Members of(each, "a request");
-      SegmentRequest& request = lease.requests.emplace_back();
+      SegmentRequest& request = allocation.requests.emplace_back();
       request.section = static_cast<uint16_t>(of.Number("section", UINT16_MAX));
       request.length = NumberIn(of, "length", segment_rules::kEndOfSequences);
       request.seen = NumberIn(of, "seen", segment_rules::kEndOfSequences);
       LOCUS_RETURN_IF_ERROR(of.Finish());
     }
   }
-  return Finished(members, std::move(lease));
+  return Finished(members, std::move(allocation));
 }
 
 absl::StatusOr<segment_machine::DeclareRestored> ParseSegmentRestored(std::string_view body) {

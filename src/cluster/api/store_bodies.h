@@ -13,7 +13,7 @@
 #include "src/cluster/machine/segment/spaces.h"
 #include "src/cluster/machine/type/types.h"
 
-// Requests and answers about counters, spaces of order IDs and rules of sequences as JSON, by the
+// Requests and answers about counters, spaces of order IDs and sequence types as JSON, by the
 // rules of bodies.h. Sequences, numbers and versions are decimal texts; names of counters, and
 // rules, are hex digits, because they may have any bytes. Durations that may be infinite are
 // nanoseconds as texts: "inf" and "-inf", too. Parse refuses what the machine's Check refuses.
@@ -63,8 +63,8 @@ std::string BodyOf(const type_machine::Reply& reply);
 absl::StatusOr<type_machine::Reply> ParseTypeReply(std::string_view body);
 
 // GET /v1/sequence_types[?name=NAME]: {"rules": [{"name", "version", "text_hex"}]}
-std::string BodyOf(const std::map<std::string, type_machine::Rule>& rules);
-absl::StatusOr<std::map<std::string, type_machine::Rule>> ParseTypes(std::string_view body);
+std::string BodyOf(const std::map<std::string, type_machine::Type>& rules);
+absl::StatusOr<std::map<std::string, type_machine::Type>> ParseTypes(std::string_view body);
 
 }  // namespace locus::cluster_api
 

@@ -19,7 +19,7 @@ using http::ServerAnswer;
 using http::ServerRequest;
 
 constexpr std::string_view kCounters = "/v1/counters";
-constexpr std::string_view kRules = "/v1/sequence_types";
+constexpr std::string_view kTypes = "/v1/sequence_types";
 constexpr std::string_view kSegments = "/v1/segments/";
 constexpr std::string_view kStrictSets = "/v1/strict_sets/";
 
@@ -97,7 +97,7 @@ absl::StatusOr<std::string> NameIn(std::string_view query) {
 bool IsOfStore(std::string_view path) { return IsOfNumbers(path) || path.starts_with(kSegments); }
 
 bool IsOfNumbers(std::string_view path) {
-  return path == kCounters || path == kRules || path.starts_with(kStrictSets);
+  return path == kCounters || path == kTypes || path.starts_with(kStrictSets);
 }
 
 absl::StatusOr<StoreCall> ParseStoreCall(const ServerRequest& request) {
@@ -108,14 +108,14 @@ absl::StatusOr<StoreCall> ParseStoreCall(const ServerRequest& request) {
       LOCUS_ASSIGN_OR_RETURN(auto call, ParseCounterCall(body));
       return StoreCall{SpaceName(), std::move(call)};
     }
-  } else if (request.path == kRules) {
+  } else if (request.path == kTypes) {
     if (method == "POST") {
       LOCUS_ASSIGN_OR_RETURN(auto call, ParseTypeCall(body));
       return StoreCall{SpaceName(), std::move(call)};
     }
     if (method == "GET") {
       LOCUS_ASSIGN_OR_RETURN(std::string name, NameIn(request.query));
-      return StoreCall{SpaceName(), std::nullopt, StoreCall::Shows::kRules, std::move(name)};
+      return StoreCall{SpaceName(), std::nullopt, StoreCall::Shows::kTypes, std::move(name)};
     }
   } else {
     return request.path.starts_with(kSegments) ? ParseSegmentCall(request)
@@ -128,12 +128,12 @@ ServerAnswer StoreAnswer(const cluster_machine::Answer& answer) {
   if (const auto* counter = std::get_if<counter_machine::Reply>(&answer.reply)) {
     return JsonAnswer(200, BodyOf(*counter));
   }
-  if (const auto* rule = std::get_if<type_machine::Reply>(&answer.reply)) {
-    return JsonAnswer(200, BodyOf(*rule));
+  if (const auto* type = std::get_if<type_machine::Reply>(&answer.reply)) {
+    return JsonAnswer(200, BodyOf(*type));
   }
   if (const auto* segments = std::get_if<segment_machine::Reply>(&answer.reply)) {
     if (const auto* lease = std::get_if<SegmentReply>(segments)) {
-      return JsonAnswer(200, BodyOf(*lease));
+      return JsonAnswer(200, BodyOf(*allocated));
     }
     if (const auto* raised = std::get_if<BaseRaise>(segments)) {
       return JsonAnswer(200, BodyOf(*raised));

@@ -11,7 +11,7 @@
 #include "src/cluster/machine/command.h"
 #include "src/http/server.h"
 
-// What the API reads and answers about counters, spaces of order IDs, rules of sequences
+// What the API reads and answers about counters, spaces of order IDs, sequence types
 // (store_bodies.h) and sets of strict sequences (strict_bodies.h).
 
 namespace locus::cluster_api {
@@ -20,13 +20,13 @@ struct StoreCall {
   SpaceName space;
   // nullopt: it shows `shows`.
   std::optional<cluster_machine::Action> action;
-  enum class Shows { kOrderSpace, kRules, kStrictSet };
+  enum class Shows { kOrderSpace, kTypes, kStrictSet };
   Shows shows = Shows::kOrderSpace;
-  std::string rule = {};  // of kRules: that one; empty: all
+  std::string type = {};  // of kTypes: that one; empty: all
 };
 
 bool IsOfStore(std::string_view path);
-// Of these, that of counters, of rules of sequences and of strict sets.
+// Of these, that of counters, of sequence types and of strict sets.
 bool IsOfNumbers(std::string_view path);
 // Of a request whose path IsOfStore. INVALID_ARGUMENT: a bad body or name. NOT_FOUND: there is no
 // such method or path.

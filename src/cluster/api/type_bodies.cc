@@ -15,22 +15,22 @@ namespace json = boost::json;
 
 using type_machine::Call;
 using type_machine::Reply;
-using type_machine::Rule;
+using type_machine::Type;
 
 namespace {
 
 json::string Json(std::string_view text) { return json::string(text.data(), text.size()); }
 
-void Add(const Rule& rule, json::object& object) {
-  object["version"] = Json(absl::StrCat(rule.version));
-  object["text_hex"] = Json(absl::BytesToHexString(internal::ToAbsl(rule.text)));
+void Add(const Type& type, json::object& object) {
+  object["version"] = Json(absl::StrCat(type.version));
+  object["text_hex"] = Json(absl::BytesToHexString(internal::ToAbsl(type.text)));
 }
 
-Rule TypeIn(Members& members) {
-  Rule rule;
-  rule.version = members.Token("version", type_machine::kHighestVersion);
-  rule.text = members.Bytes("text_hex", type_machine::kLongestText);
-  return rule;
+Type TypeIn(Members& members) {
+  Type type;
+  type.version = members.Token("version", type_machine::kHighestVersion);
+  type.text = members.Bytes("text_hex", type_machine::kLongestText);
+  return type;
 }
 
 }  // namespace
@@ -69,29 +69,29 @@ absl::StatusOr<Reply> ParseTypeReply(std::string_view body) {
   return reply;
 }
 
-std::string BodyOf(const std::map<std::string, Rule>& rules) {
+std::string BodyOf(const std::map<std::string, Type>& types) {
   json::array list;
-  for (const auto& [name, rule] : rules) {
+  for (const auto& [name, type] : types) {
     json::object object{{"name", Json(name)}};
-    Add(rule, object);
+    Add(type, object);
     list.push_back(std::move(object));
   }
   return json::serialize(json::object{{"rules", std::move(list)}});
 }
 
-absl::StatusOr<std::map<std::string, Rule>> ParseTypes(std::string_view body) {
+absl::StatusOr<std::map<std::string, Type>> ParseTypes(std::string_view body) {
   Members members(body);
-  std::map<std::string, Rule> rules;
+  std::map<std::string, Type> types;
   if (const json::array* list = members.Array("rules", type_machine::kMostTypes)) {
     for (const json::value& each : *list) {
-      Members of(each, "a rule");
+      Members of(each, "a sequence type");
       std::string name = of.Text("name", type_machine::kLongestName);
-      rules[std::move(name)] = TypeIn(of);
+      types[std::move(name)] = TypeIn(of);
       LOCUS_RETURN_IF_ERROR(of.Finish());
     }
   }
   LOCUS_RETURN_IF_ERROR(members.Finish());
-  return rules;
+  return types;
 }
 
 }  // namespace locus::cluster_api

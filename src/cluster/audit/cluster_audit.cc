@@ -45,37 +45,37 @@ Kind KindOf(Fact::Kind kind) {
   return Kind::kRefused;
 }
 
-// What the store of a text wrote as a rule; nullopt: it is none.
-std::optional<internal::StoredType> TypeIn(const std::optional<type_machine::Rule>& rule,
+// What the store of a text wrote as a sequence type; nullopt: it is none.
+std::optional<internal::StoredType> TypeIn(const std::optional<type_machine::Type>& type,
                                            const std::string& name) {
-  if (!rule) return std::nullopt;
-  absl::StatusOr<internal::StoredType> stored = internal::ParseStoredText(rule->text);
+  if (!type) return std::nullopt;
+  absl::StatusOr<internal::StoredType> stored = internal::ParseStoredText(type->text);
   if (!stored.ok()) return std::nullopt;
   stored->type.name = name;
-  stored->type.version = rule->version;
+  stored->type.version = type->version;
   return *std::move(stored);
 }
 
-void DescribeType(const Fact::Rule& rule, AuditRecord& record) {
-  const std::optional<internal::StoredType> before = TypeIn(rule.before, rule.name);
-  const std::optional<internal::StoredType> after = TypeIn(rule.after, rule.name);
-  if (rule.after && !after) {
-    record.token = rule.after->version;
-    record.detail = absl::StrCat("type ", rule.name, ": what was written cannot be read");
+void DescribeType(const Fact::TypeChange& type, AuditRecord& record) {
+  const std::optional<internal::StoredType> before = TypeIn(type.before, type.name);
+  const std::optional<internal::StoredType> after = TypeIn(type.after, type.name);
+  if (type.after && !after) {
+    record.token = type.after->version;
+    record.detail = absl::StrCat("type ", type.name, ": what was written cannot be read");
     return;
   }
   SequenceTypeEvent event;
   if (before && !before->is_dropped) event.before = before->type;
   const bool is_dropped = !after || after->is_dropped;
   event.kind = is_dropped                                       ? SequenceTypeEvent::Kind::kDropped
-               : rule.before && !(before && before->is_dropped) ? SequenceTypeEvent::Kind::kAltered
+               : type.before && !(before && before->is_dropped) ? SequenceTypeEvent::Kind::kAltered
                                                                 : SequenceTypeEvent::Kind::kCreated;
   if (after) {
     event.after = after->type;
   } else if (before) {  // written by a build that kept no names
     event.after = before->type;
   }
-  event.after.name = rule.name;
+  event.after.name = type.name;
   internal::DescribeType(event, record);
 }
 
@@ -123,7 +123,7 @@ AuditRecord RecordOf(const ClusterAuditOptions& options, raft::Index index, size
   record.nonce = internal::NonceMark(fact.nonce);
   record.holder = fact.holder;
   if (!fact.status.ok()) record.detail = fact.status.ToString();
-  if (fact.kind == Fact::Kind::kTypeChanged) DescribeType(fact.rule, record);
+  if (fact.kind == Fact::Kind::kTypeChanged) DescribeType(fact.type, record);
   record.id = IdOf(options, index, place);
   return record;
 }

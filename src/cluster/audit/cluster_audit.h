@@ -32,7 +32,7 @@ AuditRecord RecordOf(const ClusterAuditOptions& options, raft::Index index, size
 AuditRecord RecordOf(const ClusterAuditOptions& options, raft::Index index, absl::Time time,
                      const raft::Members& members);
 
-// Records what happens to the leases and rules of sequences of a cluster: the hooks of a
+// Records what happens to the leases and sequence types of a cluster: the hooks of a
 // ClusterNode lead here, on every node.
 //
 //   node_options.on_fact = [&audit](auto index, auto place, const auto& fact, bool) {

@@ -23,7 +23,7 @@
 
 namespace locus::cluster_machine {
 
-// Counters, spaces of order IDs, rules of sequences and sessions came with kStoreCodecVersion, sets
+// Counters, spaces of order IDs, sequence types and sessions came with kStoreCodecVersion, sets
 // of strict sequences with kStrictCodecVersion, Mend and sets that are not the first ever with
 // kMendCodecVersion, Command::leaps and keeps_ends with kLeapCodecVersion. Only what has one of
 // these is written so: a cluster that does not use them goes on with nodes that know kCodecVersion

@@ -113,13 +113,13 @@ struct Mend {
   friend bool operator==(const Mend&, const Mend&) = default;
 };
 
-// `space` of a request about counters or rules of sequences is the default one; of one about strict
+// `space` of a request about counters or sequence types is the default one; of one about strict
 // sequences it is the set's name.
 using Action = std::variant<Create, WorkerAcquire, WorkerRenew, WorkerRelease, Verdict, Delete,
                             counter_machine::Call, segment_machine::Call, type_machine::Call,
                             strict_machine::Call, Mend>;
 
-// Whether it is about counters, spaces of order IDs or rules of sequences, which nodes know since
+// Whether it is about counters, spaces of order IDs or sequence types, which nodes know since
 // codec version 3, or about strict sequences, which they know since version 4.
 inline bool IsOfStore(const Action& action) {
   return std::holds_alternative<counter_machine::Call>(action) ||
@@ -194,7 +194,7 @@ struct Fact {
     kHealthy,      // renewed again
     kLossNoticed,  // leases had been forgotten: nothing is granted for a while
     kSpaceDeleted,
-    kTypeChanged,  // of sequences; `rule` says how
+    kTypeChanged,  // of sequences; `type` says how
   };
   Kind kind = Kind::kGranted;
   absl::Time time;  // the machine's
@@ -208,17 +208,17 @@ struct Fact {
   absl::Status status;
   TraceId trace;  // of the request that it came from
   // Of kTypeChanged, otherwise without a name.
-  struct Rule {
+  struct TypeChange {
     std::string name;
-    std::optional<type_machine::Rule> before, after;  // nullopt: there is none
+    std::optional<type_machine::Type> before, after;  // nullopt: there is none
 
-    friend bool operator==(const Rule&, const Rule&) = default;
+    friend bool operator==(const TypeChange&, const TypeChange&) = default;
   };
-  Rule rule;
+  TypeChange type;
 };
 bool operator==(const Fact& one, const Fact& other);
 // "created", "granted", "renewed", "released", "expired", "refused", "unhealthy", "healthy",
-// "loss noticed", "deleted", "rule changed".
+// "loss noticed", "deleted", "sequence type changed".
 std::string_view ToString(Fact::Kind kind);
 
 }  // namespace locus::cluster_machine

@@ -79,9 +79,9 @@ void Writer::Put(const Answer& answer) {
     Byte(kHasSegmentReply);
     return segment_machine::Put(*this, *segment);
   }
-  if (const auto* rule = std::get_if<type_machine::Reply>(&answer.reply)) {
+  if (const auto* type = std::get_if<type_machine::Reply>(&answer.reply)) {
     Byte(kHasTypeReply);
-    return type_machine::Put(*this, *rule);
+    return type_machine::Put(*this, *type);
   }
   if (const auto* strict = std::get_if<strict_machine::Reply>(&answer.reply)) {
     Byte(kHasStrictReply);

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 // Mistakes that a machine of leases could make. Tests build the machine once more with
-// LOCUS_LEASE_MACHINE_FLAWS and make each of them, to show that the simulation notices. Elsewhere
+// LOCUS_CLUSTER_MACHINE_FLAWS and make each of them, to show that the simulation notices. Elsewhere
 // Has is false at compile time.
 
 namespace locus::cluster_machine {
@@ -25,12 +25,12 @@ enum class Flaw : uint8_t {
   kForgetsRefusals,         // of changes that found something else than they named
   kBelievesEveryClaim,      // of renewals and releases
   kLeapsCount,              // a leap of the time is time that has passed
-  // Of rules of sequences.
+  // Of sequence types.
   kChangesTypesOfAnyVersion,
   kTypesNotInSnapshot,
 };
 
-#ifdef LOCUS_LEASE_MACHINE_FLAWS
+#ifdef LOCUS_CLUSTER_MACHINE_FLAWS
 inline thread_local Flaw flaw = Flaw::kNone;
 inline bool Has(Flaw one) { return flaw == one; }
 #else

@@ -72,9 +72,9 @@ const WorkerLeaseTerm kTermOfCreate{.max_skew = absl::Seconds(60)};
 }  // namespace
 
 // A request under way.
-struct Machine::Call {
+struct Machine::InSpace {
   const SpaceName& name;
-  Space* space;  // nullptr: there is none
+  WorkerSpace* space;  // nullptr: there is none
   std::vector<Fact>& facts;
 
   Lease* Find(uint64_t worker) const {
@@ -128,7 +128,7 @@ Answer Machine::AnswerTo(const Request& request, std::vector<Fact>& facts) {
     if (requests_.full()) return Refused(LimitMet(request.space, kMostRemembered, "requests"));
   }
   const auto space = spaces_.find(request.space);
-  const Call call{request.space, space == spaces_.end() ? nullptr : &space->second, facts};
+  const InSpace call{request.space, space == spaces_.end() ? nullptr : &space->second, facts};
   const size_t facts_before = facts.size();
   Answer answer = std::visit(
       [&](const auto& action) -> Answer {
@@ -161,26 +161,26 @@ Answer Machine::AnswerTo(const Request& request, std::vector<Fact>& facts) {
   return answer;
 }
 
-Answer Machine::Do(const Call& call, const Create& create) {
+Answer Machine::Do(const InSpace& call, const Create& create) {
   absl::Status status = worker::CheckRest(create.rest);
   status.Update(worker::CheckClock(kTermOfCreate, create.caller_now, now_));
   if (!status.ok()) return Refused(status);
   if (call.space != nullptr) {
-    const uint64_t losses = call.space->rules.losses;
-    worker::DeclareLoss(call.space->rules, create.rest, now_);
-    if (call.space->rules.losses != losses)
+    const uint64_t losses = call.space->state.losses;
+    worker::DeclareLoss(call.space->state, create.rest, now_);
+    if (call.space->state.losses != losses)
       call.facts.push_back(FactOfSpace(call, Fact::Kind::kLossNoticed));
     return {};
   }
   if (spaces_.size() >= kMostSpaces) return Refused(LimitMet(call.name, kMostSpaces, "spaces"));
-  worker::Space& made = spaces_[call.name].rules;
+  worker::Space& made = spaces_[call.name].state;
   made.rest_until = deleted_up_to_;  // the floor of whatever is granted in it
   worker::DeclareLoss(made, create.rest, now_);
   call.facts.push_back(FactOfSpace(call, Fact::Kind::kSpaceCreated));
   return {};
 }
 
-Answer Machine::Do(const Call& call, const WorkerAcquire& acquire) {
+Answer Machine::Do(const InSpace& call, const WorkerAcquire& acquire) {
   absl::Status status = worker::Check(acquire);
   if (status.ok() && call.space == nullptr) status = worker::NoSuchSpace(call.name);
   if (status.ok()) status = worker::CheckClock(acquire.term, acquire.caller_now, now_);
@@ -195,14 +195,14 @@ Answer Machine::Do(const Call& call, const WorkerAcquire& acquire) {
   }
   if (!status.ok()) return Refused(status);
   worker::Outcome outcome =
-      worker::PlanAcquire(call.space->rules, call.RecordOf(*worker), *worker, acquire, now_);
+      worker::PlanAcquire(call.space->state, call.RecordOf(*worker), *worker, acquire, now_);
   if (Has(Flaw::kForgetsCeiling) && outcome.record) {
     outcome.record->floor = outcome.grant.floor = absl::InfinitePast();
   }
   return Carry(call, std::move(outcome), Fact::Kind::kGranted);
 }
 
-Answer Machine::Do(const Call& call, const WorkerRenew& renew) {
+Answer Machine::Do(const InSpace& call, const WorkerRenew& renew) {
   absl::Status status = worker::Check(renew);
   if (status.ok()) status = worker::CheckClock(renew.term, renew.caller_now, now_);
   if (!status.ok()) return Refused(status);
@@ -212,7 +212,7 @@ Answer Machine::Do(const Call& call, const WorkerRenew& renew) {
     asked.token = lease->record.token;
     asked.nonce = lease->record.nonce;
   }
-  worker::Outcome outcome = worker::PlanRenew(call.space == nullptr ? nullptr : &call.space->rules,
+  worker::Outcome outcome = worker::PlanRenew(call.space == nullptr ? nullptr : &call.space->state,
                                               call.RecordOf(renew.worker), asked, now_);
   if (outcome.status.ok()) {
     if (lease != nullptr && lease->unhealthy && lease->record.token == asked.token) {
@@ -225,7 +225,7 @@ Answer Machine::Do(const Call& call, const WorkerRenew& renew) {
   return Carry(call, std::move(outcome), Fact::Kind::kRenewed);
 }
 
-Answer Machine::Do(const Call& call, const WorkerRelease& release) {
+Answer Machine::Do(const InSpace& call, const WorkerRelease& release) {
   const absl::Status status = worker::Check(release);
   if (!status.ok()) return Refused(status);
   if (call.space == nullptr) return Refused(worker::NoSuchSpace(call.name));
@@ -240,7 +240,7 @@ Answer Machine::Do(const Call& call, const WorkerRelease& release) {
   return {};
 }
 
-Answer Machine::Do(const Call& call, const Verdict& verdict) {
+Answer Machine::Do(const InSpace& call, const Verdict& verdict) {
   if (call.space == nullptr) return Refused(worker::NoSuchSpace(call.name));
   Lease* lease = call.Find(verdict.worker);
   if (lease == nullptr || lease->record.token != verdict.token || lease->record.nonce.empty()) {
@@ -256,15 +256,15 @@ Answer Machine::Do(const Call& call, const Verdict& verdict) {
   return {};
 }
 
-Answer Machine::Do(const Call& call, const Delete&) {
+Answer Machine::Do(const InSpace& call, const Delete&) {
   if (call.space == nullptr) return Refused(worker::NoSuchSpace(call.name));
   auto refused = [&call](auto... why) {
     return Refused(absl::FailedPreconditionError(
         absl::StrCat("space ", call.name.str(), " cannot be deleted yet: ", why...)));
   };
-  const Space& space = *call.space;
-  if (space.rules.rest_until >= now_) return refused("it rests");
-  absl::Time highest = space.rules.rest_until;
+  const WorkerSpace& space = *call.space;
+  if (space.state.rest_until >= now_) return refused("it rests");
+  absl::Time highest = space.state.rest_until;
   for (const auto& [worker, lease] : space.leases) {
     const WorkerRecord& record = lease.record;
     if (!record.nonce.empty()) return refused("worker ", worker, " is held");
@@ -283,7 +283,7 @@ Answer Machine::Do(const Call& call, const Delete&) {
 
 // Behind the clock, so that the next token is the time of its grant. The holder of a lease that is
 // mended finds out as it renews; the ID rests until its ceiling.
-Answer Machine::Do(const Call& call, const Mend& mend) {
+Answer Machine::Do(const InSpace& call, const Mend& mend) {
   if (call.space == nullptr) return {worker::NoSuchSpace(call.name), std::nullopt, {}};
   const uint64_t behind =
       std::max<uint64_t>(static_cast<uint64_t>(absl::ToUnixMillis(now_)), 2) - 1;
@@ -299,7 +299,8 @@ Answer Machine::Do(const Call& call, const Mend& mend) {
   return {};
 }
 
-absl::StatusOr<uint64_t> Machine::WorkerFor(const Call& call, const WorkerAcquire& acquire) const {
+absl::StatusOr<uint64_t> Machine::WorkerFor(const InSpace& call,
+                                            const WorkerAcquire& acquire) const {
   const auto& leases = call.space->leases;
   const WorkerRange& range = acquire.range;
   // Sent again, maybe without an ID: what it was granted.
@@ -328,7 +329,7 @@ absl::StatusOr<uint64_t> Machine::WorkerFor(const Call& call, const WorkerAcquir
 }
 
 // Whether this worker ID may have a holder.
-absl::Status Machine::CheckRoom(const Call& call, uint64_t worker) const {
+absl::Status Machine::CheckRoom(const InSpace& call, uint64_t worker) const {
   if (call.space == nullptr && spaces_.size() >= kMostSpaces) {
     return LimitMet(call.name, kMostSpaces, "spaces");
   }
@@ -342,7 +343,7 @@ absl::Status Machine::CheckRoom(const Call& call, uint64_t worker) const {
   return absl::OkStatus();
 }
 
-Fact Machine::FactOfSpace(const Call& call, Fact::Kind kind) const {
+Fact Machine::FactOfSpace(const InSpace& call, Fact::Kind kind) const {
   Fact fact;
   fact.kind = kind;
   fact.time = now_;
@@ -350,14 +351,14 @@ Fact Machine::FactOfSpace(const Call& call, Fact::Kind kind) const {
   return fact;
 }
 
-Answer Machine::Carry(const Call& call, worker::Outcome outcome, Fact::Kind kind) {
-  Call stored = call;
+Answer Machine::Carry(const InSpace& call, worker::Outcome outcome, Fact::Kind kind) {
+  InSpace stored = call;
   if (outcome.space) {
     if (stored.space == nullptr) stored.space = &spaces_[call.name];
-    if (outcome.space->losses != stored.space->rules.losses) {
+    if (outcome.space->losses != stored.space->state.losses) {
       call.facts.push_back(FactOfSpace(call, Fact::Kind::kLossNoticed));
     }
-    stored.space->rules = *outcome.space;
+    stored.space->state = *outcome.space;
   }
   if (!outcome.record) return Refused(std::move(outcome.status));
   Fact fact = FactOf(kind, now_, call.name, *outcome.record);
@@ -366,7 +367,7 @@ Answer Machine::Carry(const Call& call, worker::Outcome outcome, Fact::Kind kind
   return {absl::OkStatus(), outcome.grant, {}};
 }
 
-void Machine::Store(const Call& call, WorkerRecord record) {
+void Machine::Store(const InSpace& call, WorkerRecord record) {
   const auto [at, is_new] = call.space->leases.try_emplace(record.worker);
   Lease& lease = at->second;
   if (is_new) ++workers_;
@@ -395,7 +396,7 @@ void Machine::Enqueue(const SpaceName& name, Lease& lease) {
   queue_.emplace(lease.queued, name, lease.record.worker);
 }
 
-void Machine::TakeFromHolder(const SpaceName& name, Space& space, Lease& lease) {
+void Machine::TakeFromHolder(const SpaceName& name, WorkerSpace& space, Lease& lease) {
   --held_;
   space.holders.erase({lease.record.nonce, lease.record.worker});
   queue_.erase({lease.queued, name, lease.record.worker});
@@ -422,7 +423,7 @@ void Machine::ExpireDue(std::vector<Fact>& facts) {
     SettleQueue();
     if (queue_.empty() || std::get<0>(*queue_.begin()) >= now_) return;
     const auto [queued, name, worker] = *queue_.begin();
-    Space& space = spaces_.at(name);
+    WorkerSpace& space = spaces_.at(name);
     Lease& lease = space.leases.at(worker);
     facts.push_back(FactOf(Fact::Kind::kExpired, now_, name, lease.record));
     TakeFromHolder(name, space, lease);
@@ -433,7 +434,7 @@ absl::StatusOr<WorkerSpaceView> Machine::Show(const SpaceName& space, uint64_t f
                                               size_t limit) const {
   const auto found = spaces_.find(space);
   if (found == spaces_.end()) return worker::NoSuchSpace(space);
-  WorkerSpaceView view = worker::ViewOf(found->second.rules, now_);
+  WorkerSpaceView view = worker::ViewOf(found->second.state, now_);
   const std::map<uint64_t, Lease>& leases = found->second.leases;
   view.workers.reserve(std::min(limit, leases.size()));
   for (auto at = leases.lower_bound(from); at != leases.end(); ++at) {
@@ -472,7 +473,7 @@ bool operator==(const Fact& one, const Fact& other) {
                     fact.ceiling, fact.nonce, fact.holder, fact.status, fact.trace.high,
                     fact.trace.low);
   };
-  return all(one) == all(other) && one.rule == other.rule;
+  return all(one) == all(other) && one.type == other.type;
 }
 
 std::string ToString(const TraceId& trace) {
@@ -486,9 +487,17 @@ std::string ToString(const RequestId& id) {
 }
 
 std::string_view ToString(Fact::Kind kind) {
-  constexpr std::string_view kNames[] = {"created",      "granted", "renewed",     "released",
-                                         "expired",      "refused", "unhealthy",   "healthy",
-                                         "loss noticed", "deleted", "rule changed"};
+  constexpr std::string_view kNames[] = {"created",
+                                         "granted",
+                                         "renewed",
+                                         "released",
+                                         "expired",
+                                         "refused",
+                                         "unhealthy",
+                                         "healthy",
+                                         "loss noticed",
+                                         "deleted",
+                                         "sequence type changed"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -32,7 +32,7 @@ namespace locus::cluster_machine {
 
 class Reader;
 
-// The worker leases, counters, spaces of order IDs, rules of sequences and sets of strict sequences
+// The worker leases, counters, spaces of order IDs, sequence types and sets of strict sequences
 // of a cluster, as a function of the commands that were applied: two machines that applied the same
 // ones are equal, answer the same, and have equal snapshots, byte for byte. The decisions are those
 // of src/worker, as in every WorkerLeaseStore; what is the machine's own:
@@ -53,9 +53,9 @@ class Reader;
 //              A space that is made from then on grants above it, also if it has the name of one
 //              that was deleted; and its tokens are higher, for those in the deleted one were
 //              below the machine's time. It looks at each ID of the space.
-//   counters   spaces of order IDs, rules of sequences and sets of strict ones are those of
+//   counters   spaces of order IDs, sequence types and sets of strict ones are those of
 //              src/cluster/machine/counter, src/cluster/machine/segment, src/cluster/machine/type
-//              and src/cluster/machine/strict; changed rules are facts. Their requests are
+//              and src/cluster/machine/strict; changed types are facts. Their requests are
 //              remembered by session (Sessions).
 //   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
 //
@@ -102,7 +102,7 @@ class Machine {
   // Of order IDs, at the machine's time. NOT_FOUND: no such space.
   const segment_machine::Spaces& segments() const { return segments_; }
   const counter_machine::Counters& counters() const { return counters_; }
-  const type_machine::Rules& rules() const { return rules_; }
+  const type_machine::Types& types() const { return types_; }
   const strict_machine::Sets& strict_sets() const { return strict_sets_; }
   // The leases with a holder whose text contains `part`.
   std::vector<HeldLease> HoldersWith(std::string_view part) const;
@@ -131,14 +131,14 @@ class Machine {
     // Its place in queue_, while it has a holder: at most its ceiling, which renewals raise.
     absl::Time queued = absl::InfiniteFuture();
   };
-  struct Space {
-    worker::Space rules;
+  struct WorkerSpace {
+    worker::Space state;
     std::map<uint64_t, Lease> leases;                    // by worker
     std::set<std::pair<std::string, uint64_t>> holders;  // nonce, worker
     WorkerBlocks blocks;                                 // follows from `leases`
   };
   using Place = std::tuple<absl::Time, SpaceName, uint64_t>;
-  struct Call;
+  struct InSpace;
 
   Answer AnswerTo(const Request& request, std::vector<Fact>& facts);
   // Of requests that are IsOfStore.
@@ -146,40 +146,40 @@ class Machine {
   Answer DoOfStore(const Request& request, std::vector<Fact>& facts, bool& changed);
   bool KeepsStore() const {
     return sessions_.size() > 0 || !counters_.untouched() || !segments_.empty() ||
-           !rules_.all().empty() || !strict_sets_.empty();
+           !types_.all().empty() || !strict_sets_.empty();
   }
-  Answer Do(const Call& call, const Create& create);
-  Answer Do(const Call& call, const WorkerAcquire& acquire);
-  Answer Do(const Call& call, const WorkerRenew& renew);
-  Answer Do(const Call& call, const WorkerRelease& release);
-  Answer Do(const Call& call, const Verdict& verdict);
-  Answer Do(const Call& call, const Delete&);
-  Answer Do(const Call& call, const Mend& mend);
+  Answer Do(const InSpace& call, const Create& create);
+  Answer Do(const InSpace& call, const WorkerAcquire& acquire);
+  Answer Do(const InSpace& call, const WorkerRenew& renew);
+  Answer Do(const InSpace& call, const WorkerRelease& release);
+  Answer Do(const InSpace& call, const Verdict& verdict);
+  Answer Do(const InSpace& call, const Delete&);
+  Answer Do(const InSpace& call, const Mend& mend);
 
   void ScreenRenewal(Request& request, Screened& screened) const;
   void ScreenRelease(Request& request, Screened& screened) const;
   const WorkerRecord* RecordOf(const SpaceName& space, uint64_t worker) const;
-  absl::StatusOr<uint64_t> WorkerFor(const Call& call, const WorkerAcquire& acquire) const;
-  absl::Status CheckRoom(const Call& call, uint64_t worker) const;
-  Fact FactOfSpace(const Call& call, Fact::Kind kind) const;
+  absl::StatusOr<uint64_t> WorkerFor(const InSpace& call, const WorkerAcquire& acquire) const;
+  absl::Status CheckRoom(const InSpace& call, uint64_t worker) const;
+  Fact FactOfSpace(const InSpace& call, Fact::Kind kind) const;
   // Stores and answers what was planned; `kind` is the fact where the status is OK.
-  Answer Carry(const Call& call, worker::Outcome outcome, Fact::Kind kind);
-  void Store(const Call& call, WorkerRecord record);
+  Answer Carry(const InSpace& call, worker::Outcome outcome, Fact::Kind kind);
+  void Store(const InSpace& call, WorkerRecord record);
   void Enqueue(const SpaceName& name, Lease& lease);
   // Brings the lease that ends first to the front.
   void SettleQueue();
   void ExpireDue(std::vector<Fact>& facts);
   void GetSpace(Reader& reader);
-  void TakeFromHolder(const SpaceName& name, Space& space, Lease& lease);
+  void TakeFromHolder(const SpaceName& name, WorkerSpace& space, Lease& lease);
 
   absl::Time now_ = absl::UnixEpoch();
   absl::Time deleted_up_to_ = absl::InfinitePast();  // no ceiling in a deleted space is above
-  std::map<SpaceName, Space> spaces_;
+  std::map<SpaceName, WorkerSpace> spaces_;
   RememberedRequests requests_;
   Sessions sessions_;
   counter_machine::Counters counters_;
   segment_machine::Spaces segments_;
-  type_machine::Rules rules_;
+  type_machine::Types types_;
   strict_machine::Sets strict_sets_;
 
   bool keeps_ends_ = false;  // of the command that is carried out

@@ -23,7 +23,7 @@ static_assert(1 + 2 * 8 + 4 + kMostSpaces * kSpaceBytes + kMostWorkers * kLeaseB
                       kMostHeld * kHolderBytes + 4 + kMostRemembered * kRequestBytes +
                       Sessions::kMostSnapshotBytes + counter_machine::Counters::kMostSnapshotBytes +
                       segment_machine::Spaces::kMostSnapshotBytes +
-                      type_machine::Rules::kMostSnapshotBytes +
+                      type_machine::Types::kMostSnapshotBytes +
                       strict_machine::Sets::kMostSnapshotBytes <=
                   kMostSnapshotBytes,
               "a snapshot of a machine that has met all of its limits fits");
@@ -73,9 +73,9 @@ std::string Machine::Snapshot() const {
   writer.Size(spaces_.size());
   for (const auto& [name, space] : spaces_) {
     writer.Text(name.str());
-    writer.Put(space.rules.rest_until, "rest_until");
-    writer.Put(space.rules.longest, "the longest term");
-    writer.Number(space.rules.losses);
+    writer.Put(space.state.rest_until, "rest_until");
+    writer.Put(space.state.longest, "the longest term");
+    writer.Number(space.state.losses);
     writer.Size(space.leases.size());
     for (const auto& [worker, lease] : space.leases) Put(writer, lease.record, lease.unhealthy);
   }
@@ -90,7 +90,7 @@ std::string Machine::Snapshot() const {
     sessions_.Put(writer);
     counters_.Put(writer);
     segments_.Put(writer);
-    rules_.Put(writer);
+    types_.Put(writer);
   }
   if (!strict_sets_.empty()) strict_sets_.Put(writer);
   absl::StatusOr<std::string> bytes = writer.Finish();
@@ -127,7 +127,7 @@ absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
     machine.sessions_.Get(reader);
     machine.counters_.Get(reader);
     machine.segments_.Get(reader);
-    machine.rules_.Get(reader);
+    machine.types_.Get(reader);
     if (reader.version() >= kStrictCodecVersion) {
       machine.strict_sets_.Get(reader);
       if (machine.strict_sets_.empty())
@@ -137,7 +137,7 @@ absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
   }
   const absl::Status status = reader.Finish();
   if (!status.ok()) return status;
-  if (Has(Flaw::kTypesNotInSnapshot)) machine.rules_ = {};
+  if (Has(Flaw::kTypesNotInSnapshot)) machine.types_ = {};
   machine.SettleQueue();
   return machine;
 }
@@ -162,10 +162,10 @@ void Machine::GetSpace(Reader& reader) {
   if (!spaces_.empty() && !(spaces_.rbegin()->first < name)) {
     return reader.Fail(place, "a space that is not after the one before");
   }
-  Space& space = spaces_[name];
-  space.rules.rest_until = reader.GetTime();
-  space.rules.longest = reader.GetDuration();
-  space.rules.losses = reader.Number();
+  WorkerSpace& space = spaces_[name];
+  space.state.rest_until = reader.GetTime();
+  space.state.longest = reader.GetDuration();
+  space.state.losses = reader.Number();
   const size_t leases = reader.Size(kMostWorkers, "leases");
   for (size_t i = 0; i < leases && reader.ok(); ++i) {
     const size_t at = reader.at();

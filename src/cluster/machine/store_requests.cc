@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests about counters, spaces of order IDs, rules of sequences and strict sequences.
+// Requests about counters, spaces of order IDs, sequence types and strict sequences.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,8 +22,9 @@ size_t SectionsAskedBy(const Action& action) {
     return strict_machine::SectionsIn(*strict);
   }
   const auto* call = std::get_if<segment_machine::Call>(&action);
-  const auto* lease = call == nullptr ? nullptr : std::get_if<segment_machine::Allocation>(call);
-  return lease == nullptr ? 0 : lease->requests.size();
+  const auto* allocation =
+      call == nullptr ? nullptr : std::get_if<segment_machine::Allocation>(call);
+  return allocation == nullptr ? 0 : allocation->requests.size();
 }
 
 size_t GrantsOf(const Answer& answer) {
@@ -39,8 +40,8 @@ bool HasSameReply(const Answer& one, const Answer& other) {
   if (const auto* counter = std::get_if<counter_machine::Reply>(&one.reply)) {
     return *counter == std::get<counter_machine::Reply>(other.reply);
   }
-  if (const auto* rule = std::get_if<type_machine::Reply>(&one.reply)) {
-    return *rule == std::get<type_machine::Reply>(other.reply);
+  if (const auto* type = std::get_if<type_machine::Reply>(&one.reply)) {
+    return *type == std::get<type_machine::Reply>(other.reply);
   }
   if (const auto* strict = std::get_if<strict_machine::Reply>(&one.reply)) {
     return strict_machine::Same(*strict, std::get<strict_machine::Reply>(other.reply));
@@ -88,20 +89,20 @@ Answer Machine::DoOfStore(const Request& request, std::vector<Fact>& facts, bool
     if (!reply.ok()) return RefusedStoreCall(reply.status());
     changed |= !reply->done && !Has(Flaw::kForgetsRefusals);
     answer.reply = *std::move(reply);
-  } else if (const auto* rule = std::get_if<type_machine::Call>(&request.action)) {
-    type_machine::Call call = *rule;
+  } else if (const auto* type = std::get_if<type_machine::Call>(&request.action)) {
+    type_machine::Call call = *type;
     if (Has(Flaw::kChangesTypesOfAnyVersion)) {
-      const auto known = rules_.all().find(call.name);
-      call.expected = known == rules_.all().end() ? 0 : known->second.version;
+      const auto known = types_.all().find(call.name);
+      call.expected = known == types_.all().end() ? 0 : known->second.version;
     }
     Fact fact;
     fact.kind = Fact::Kind::kTypeChanged;
     fact.time = now_;
     fact.trace = request.trace;
-    fact.rule = {call.name, std::nullopt, call.next};
-    const auto before = rules_.all().find(call.name);
-    if (before != rules_.all().end()) fact.rule.before = before->second;
-    auto reply = rules_.Apply(call, changed);
+    fact.type = {call.name, std::nullopt, call.next};
+    const auto before = types_.all().find(call.name);
+    if (before != types_.all().end()) fact.type.before = before->second;
+    auto reply = types_.Apply(call, changed);
     if (!reply.ok()) return RefusedStoreCall(reply.status());
     if (changed) facts.push_back(std::move(fact));
     changed |= !reply->done && !Has(Flaw::kForgetsRefusals);

@@ -53,9 +53,9 @@ struct ClusterNodeOptions {
   std::function<void(const raft::NodeStatus&)> on_change;
 };
 
-// A node of a cluster that leases worker IDs, and keeps counters, spaces of order IDs, rules of
-// sequences and sets of strict ones: the machine of leases on a node of Raft. While it leads, it
-// gives commands their time, gathers requests into commands, ends leases that are due, and hands
+// A node of a cluster that leases worker IDs, and keeps counters, spaces of order IDs, sequence
+// types sequences and sets of strict ones: the machine of leases on a node of Raft. While it leads,
+// it gives commands their time, gathers requests into commands, ends leases that are due, and hands
 // its leadership over where its clock turns out to be wrong (CommandClock).
 //
 // Thread safety: all methods may be called from any thread. Callbacks are called once each, by the
@@ -82,10 +82,10 @@ class ClusterNode {
   void Show(const SpaceName& space, uint64_t from, size_t limit, Showed<WorkerSpaceView> answered);
   // Linearizable, of order IDs. UNAVAILABLE as Submit. NOT_FOUND: no such space.
   void ShowSegments(const SpaceName& space, Showed<SpaceView> answered);
-  // Linearizable: the rules of sequences, by name; of one name, or of all (empty). UNAVAILABLE as
+  // Linearizable: the sequence types, by name; of one name, or of all (empty). UNAVAILABLE as
   // Submit.
-  using Rules = std::map<std::string, type_machine::Rule>;
-  void ShowTypes(std::string name, Showed<Rules> answered);
+  using Types = std::map<std::string, type_machine::Type>;
+  void ShowTypes(std::string name, Showed<Types> answered);
   // Linearizable, of strict sequences. UNAVAILABLE as Submit. NOT_FOUND: no such set.
   void ShowStrictSet(const SpaceName& set, Showed<strict_machine::View> answered);
   // All leases, as Show has them, with a holder whose text contains `part`. Reads all texts.
@@ -116,7 +116,7 @@ class ClusterNode {
     uint64_t remembered = 0;  // requests whose answers are kept
     uint64_t counters = 0;
     uint64_t sections = 0;           // of order IDs, that ever leased
-    uint64_t rules = 0;              // of sequences
+    uint64_t types = 0;              // sequence types
     uint64_t strict_sections = 0;    // of strict sequences, that were ever owned
     uint64_t strict_owners = 0;      // of these, and successors
     uint64_t sessions = 0;           // of clients of these, whose last answers are kept

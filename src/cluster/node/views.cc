@@ -16,7 +16,7 @@ void Count(const cluster_machine::Machine& machine, ClusterNode::Stats& stats) {
   stats.remembered = machine.remembered();
   stats.counters = machine.counters().size();
   stats.sections = machine.segments().sections();
-  stats.rules = machine.rules().all().size();
+  stats.types = machine.types().all().size();
   stats.strict_sections = machine.strict_sets().sections();
   stats.strict_owners = machine.strict_sets().holders();
   stats.sessions = machine.sessions();
@@ -60,13 +60,13 @@ void ClusterNode::ShowStrictSet(const SpaceName& set, Showed<strict_machine::Vie
     return machine.strict_sets().Show(set, now);
   });
 }
-void ClusterNode::ShowTypes(std::string name, Showed<Rules> answered) {
+void ClusterNode::ShowTypes(std::string name, Showed<Types> answered) {
   ReadFor(std::move(answered), [name = std::move(name)](const Machine& machine, absl::Time) {
-    const Rules& all = machine.rules().all();
+    const Types& all = machine.types().all();
     if (name.empty()) return all;
-    Rules rules;
-    if (const auto found = all.find(name); found != all.end()) rules.insert(*found);
-    return rules;
+    Types types;
+    if (const auto found = all.find(name); found != all.end()) types.insert(*found);
+    return types;
   });
 }
 void ClusterNode::Holders(std::string part,

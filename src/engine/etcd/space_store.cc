@@ -53,7 +53,7 @@ absl::Status SpaceStore::Busy() const {
 }
 
 absl::Status SpaceStore::TakeRecord(const SpaceName& name, const std::vector<KeyValue>& found,
-                                    Space& space) {
+                                    KnownSpace& space) {
   if (found.empty()) {
     return absl::NotFoundError(absl::StrCat(connection_->place(), " has no space ", name.str(),
                                             " under prefix ", Quoted(prefix_)));
@@ -66,14 +66,14 @@ absl::Status SpaceStore::TakeRecord(const SpaceName& name, const std::vector<Key
 }
 
 absl::Status SpaceStore::TakeGroup(const SpaceName& name, uint32_t group, const std::string& text,
-                                   Space& space) {
+                                   KnownSpace& space) {
   auto parsed = SectionGroup::Parse(text, SectionsPerGroup(space.image.record.options));
   if (!parsed.ok()) return At(name, parsed.status());
   space.image.groups[group] = *std::move(parsed);
   return absl::OkStatus();
 }
 
-absl::StatusOr<TxnAnswer> SpaceStore::Read(const SpaceName& name, Space& space,
+absl::StatusOr<TxnAnswer> SpaceStore::Read(const SpaceName& name, KnownSpace& space,
                                            TimePoint deadline) {
   space.known = false;
   Txn txn;
@@ -99,7 +99,7 @@ absl::StatusOr<TxnAnswer> SpaceStore::Read(const SpaceName& name, Space& space,
 }
 
 absl::Status SpaceStore::TakeConflict(const SpaceName& name, const TxnAnswer& answer,
-                                      const std::set<uint32_t>& groups, Space& space) {
+                                      const std::set<uint32_t>& groups, KnownSpace& space) {
   std::string life = space.image.record.life;
   space.known = false;
   if (answer.ranges.size() != 1 + groups.size()) {
@@ -119,7 +119,7 @@ absl::Status SpaceStore::TakeConflict(const SpaceName& name, const TxnAnswer& an
   return absl::OkStatus();
 }
 
-absl::Status SpaceStore::ReadAndVet(const SpaceName& name, Space& space,
+absl::Status SpaceStore::ReadAndVet(const SpaceName& name, KnownSpace& space,
                                     std::optional<ClusterIdentity>& lost, TimePoint deadline) {
   lost.reset();
   std::optional<MemberStatus> earlier;
@@ -174,7 +174,7 @@ absl::StatusOr<SegmentReply> SpaceStore::Allocate(const SpaceName& name,
   AllocateCall call{name, options, requests, caller_now, connection_->Deadline()};
   TurnHold turn(turn_, call.deadline);
   if (!turn.held()) return Busy();
-  Space& space = spaces_[name.str()];
+  KnownSpace& space = spaces_[name.str()];
   internal::Backoff backoff(kConflictPauses);
   bool first_conflict = true;
   while (true) {
@@ -199,7 +199,7 @@ absl::StatusOr<SegmentReply> SpaceStore::Allocate(const SpaceName& name,
 }
 
 absl::StatusOr<std::optional<AllocationPlan>> SpaceStore::PlanFor(
-    const AllocateCall& call, Space& space, const std::optional<ClusterIdentity>& lost) {
+    const AllocateCall& call, KnownSpace& space, const std::optional<ClusterIdentity>& lost) {
   absl::Status admitted =
       segment::Admit(call.name, space.image.record.options, call.options, call.requests);
   std::optional<AllocationPlan> plan;
@@ -218,7 +218,7 @@ absl::StatusOr<std::optional<AllocationPlan>> SpaceStore::PlanFor(
 }
 
 absl::StatusOr<SpaceStore::Written> SpaceStore::Write(AllocateCall& call, AllocationPlan& plan,
-                                                      Space& space) {
+                                                      KnownSpace& space) {
   SpaceImage& image = space.image;
   std::set<uint32_t> groups = GroupsOf(call.options, call.requests);
   LOCUS_ASSIGN_OR_RETURN(
@@ -255,7 +255,7 @@ absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& optio
   read.Get(RecordKey(name));
   internal::Backoff backoff(kConflictPauses);
   while (true) {
-    Space space;
+    KnownSpace space;
     LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer there, connection_->Commit(read, deadline));
     absl::Status found =
@@ -278,7 +278,7 @@ absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& optio
 
 absl::StatusOr<SpaceOptions> SpaceStore::ReadOptions(const SpaceName& name) {
   LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
-  Space space;
+  KnownSpace space;
   LOCUS_RETURN_IF_ERROR(Read(name, space, connection_->Deadline()).status());
   return space.image.record.options;
 }
@@ -286,7 +286,7 @@ absl::StatusOr<SpaceOptions> SpaceStore::ReadOptions(const SpaceName& name) {
 absl::StatusOr<SpaceView> SpaceStore::Show(const SpaceName& name, absl::Time caller_now) {
   LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
   TimePoint deadline = connection_->Deadline();
-  Space space;
+  KnownSpace space;
   LOCUS_RETURN_IF_ERROR(Read(name, space, deadline).status());
   LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
   uint32_t per_group = SectionsPerGroup(space.image.record.options);
@@ -311,7 +311,7 @@ absl::Status SpaceStore::Rewrite(const SpaceName& name, absl::Time caller_now,
   if (!turn.held()) return Busy();
   internal::Backoff backoff(kConflictPauses);
   while (true) {
-    Space space;
+    KnownSpace space;
     LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer there, Read(name, space, deadline));
     SpaceRecord record = space.image.record;

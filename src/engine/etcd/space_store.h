@@ -37,7 +37,7 @@ class SpaceStore final : public EtcdSegmentStore {
   EtcdStats Stats() const override { return connection_->Stats(); }
 
  private:
-  struct Space {
+  struct KnownSpace {
     bool known = false;  // image holds a record and every group
     SpaceImage image;
     Memory memory;
@@ -68,25 +68,26 @@ class SpaceStore final : public EtcdSegmentStore {
   absl::Status Busy() const;
 
   // Reads the whole space. NOT_FOUND.
-  absl::StatusOr<TxnAnswer> Read(const SpaceName& name, Space& space, TimePoint deadline);
-  absl::Status TakeRecord(const SpaceName& name, const std::vector<KeyValue>& found, Space& space);
+  absl::StatusOr<TxnAnswer> Read(const SpaceName& name, KnownSpace& space, TimePoint deadline);
+  absl::Status TakeRecord(const SpaceName& name, const std::vector<KeyValue>& found,
+                          KnownSpace& space);
   absl::Status TakeGroup(const SpaceName& name, uint32_t group, const std::string& text,
-                         Space& space);
+                         KnownSpace& space);
   // Takes over what the transaction of an allocation read because others had written first.
   absl::Status TakeConflict(const SpaceName& name, const TxnAnswer& answer,
-                            const std::set<uint32_t>& groups, Space& space);
+                            const std::set<uint32_t>& groups, KnownSpace& space);
 
   // Reads the space and checks for a loss. `lost`: the cluster's identity if there was one.
-  absl::Status ReadAndVet(const SpaceName& name, Space& space, std::optional<ClusterIdentity>& lost,
-                          TimePoint deadline);
+  absl::Status ReadAndVet(const SpaceName& name, KnownSpace& space,
+                          std::optional<ClusterIdentity>& lost, TimePoint deadline);
   absl::StatusOr<absl::Time> TimeFor(const SpaceOptions& options, absl::Time caller_now,
                                      TimePoint deadline);
   // The transaction of the allocation. nullopt: the image must be read first.
-  absl::StatusOr<std::optional<AllocationPlan>> PlanFor(const AllocateCall& call, Space& space,
+  absl::StatusOr<std::optional<AllocationPlan>> PlanFor(const AllocateCall& call, KnownSpace& space,
                                                         const std::optional<ClusterIdentity>& lost);
   // Writes the plan in one transaction, unless another process has written its input since it was
   // read.
-  absl::StatusOr<Written> Write(AllocateCall& call, AllocationPlan& plan, Space& space);
+  absl::StatusOr<Written> Write(AllocateCall& call, AllocationPlan& plan, KnownSpace& space);
   Txn TxnFor(const SpaceName& name, const SpaceImage& image, const std::set<uint32_t>& groups,
              const AllocationPlan& plan) const;
   // Replaces the record by the result of `change`.
@@ -96,7 +97,7 @@ class SpaceStore final : public EtcdSegmentStore {
   const std::string prefix_;
   std::unique_ptr<Connection> connection_;
   Turn turn_;
-  std::map<std::string, Space> spaces_;  // used only by the caller that has the turn
+  std::map<std::string, KnownSpace> spaces_;  // used only by the caller that has the turn
 };
 
 }  // namespace locus::etcd

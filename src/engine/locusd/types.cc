@@ -12,7 +12,7 @@ namespace {
 
 using locusd::Nodes;
 using locusd::Request;
-using type_machine::Rule;
+using type_machine::Type;
 
 class Types final : public LocusdSequenceTypeStore {
  public:
@@ -22,9 +22,9 @@ class Types final : public LocusdSequenceTypeStore {
 
  private:
   absl::StatusOr<std::optional<Stored>> Load(const std::string& name) override {
-    LOCUS_ASSIGN_OR_RETURN(auto rules, Read("/v1/sequence_types?name=" + name));
-    const auto found = rules.find(name);
-    if (found == rules.end()) return std::nullopt;
+    LOCUS_ASSIGN_OR_RETURN(auto types, Read("/v1/sequence_types?name=" + name));
+    const auto found = types.find(name);
+    if (found == types.end()) return std::nullopt;
     return std::move(found->second);
   }
 
@@ -35,7 +35,7 @@ class Types final : public LocusdSequenceTypeStore {
   absl::StatusOr<bool> Swap(const std::string& name, uint64_t expected,
                             const std::optional<Stored>& next) override {
     type_machine::Call call{name, expected, std::nullopt};
-    if (next) call.next = Rule{next->version, next->text};
+    if (next) call.next = Type{next->version, next->text};
     LOCUS_RETURN_IF_ERROR(type_machine::Check(call));
     LOCUS_ASSIGN_OR_RETURN(const std::string body,
                            nodes_->Call({"POST", "/v1/sequence_types", cluster_api::BodyOf(call),
@@ -45,12 +45,12 @@ class Types final : public LocusdSequenceTypeStore {
   }
 
   absl::StatusOr<std::map<std::string, Stored>> Read(std::string path) {
-    constexpr size_t kMostAnswer = size_t{16} << 20;  // of all rules
+    constexpr size_t kMostAnswer = size_t{16} << 20;  // of all types
     LOCUS_ASSIGN_OR_RETURN(const std::string body, nodes_->Call({"GET", std::move(path), "", 200,
                                                                  Request::Id::kNone, kMostAnswer}));
-    LOCUS_ASSIGN_OR_RETURN(auto rules, Said(cluster_api::ParseTypes(body)));
+    LOCUS_ASSIGN_OR_RETURN(auto types, Said(cluster_api::ParseTypes(body)));
     std::map<std::string, Stored> stored;
-    for (auto& [name, rule] : rules) stored[name] = {rule.version, std::move(rule.text)};
+    for (auto& [name, type] : types) stored[name] = {type.version, std::move(type.text)};
     return stored;
   }
 

@@ -20,7 +20,7 @@ struct Section {
   absl::Time granted_at;
 };
 
-struct Space : segment::Space {
+struct MemorySpace : segment::Space {
   uint64_t identity = 0;  // of the store, as this space saw it last
   std::map<uint16_t, Section> sections;
 };
@@ -29,13 +29,13 @@ struct Space : segment::Space {
 
 class MemorySegmentStore::Backup {
  public:
-  std::map<SpaceName, Space> spaces;
+  std::map<SpaceName, MemorySpace> spaces;
 };
 
 struct MemorySegmentStore::Rep {
   explicit Rep(Clock& clock_in) : clock(clock_in) {}
 
-  absl::StatusOr<Space*> Find(const SpaceName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  absl::StatusOr<MemorySpace*> Find(const SpaceName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     auto it = state.spaces.find(name);
     if (it == state.spaces.end()) {
       return absl::NotFoundError(absl::StrCat("the memory store has no space ", name.str()));
@@ -72,7 +72,7 @@ absl::Status MemorySegmentStore::Create(const SpaceName& space, const SpaceOptio
   }
   absl::Time now = rep_->clock.Now();
   LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(options, caller_now, now));
-  Space& created = rep_->state.spaces[space];
+  MemorySpace& created = rep_->state.spaces[space];
   created.options = options;
   created.identity = rep_->identity;
   segment::NoteLoss(created, now);
@@ -81,7 +81,7 @@ absl::Status MemorySegmentStore::Create(const SpaceName& space, const SpaceOptio
 
 absl::StatusOr<SpaceOptions> MemorySegmentStore::ReadOptions(const SpaceName& space) {
   MutexLock lock(rep_->mutex);
-  LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
+  LOCUS_ASSIGN_OR_RETURN(MemorySpace * found, rep_->Find(space));
   return found->options;
 }
 
@@ -90,7 +90,7 @@ absl::StatusOr<SegmentReply> MemorySegmentStore::Allocate(const SpaceName& space
                                                           std::span<const SegmentRequest> requests,
                                                           absl::Time caller_now) {
   MutexLock lock(rep_->mutex);
-  LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
+  LOCUS_ASSIGN_OR_RETURN(MemorySpace * found, rep_->Find(space));
   LOCUS_RETURN_IF_ERROR(segment::Admit(space, found->options, options, requests));
   absl::Time now = rep_->clock.Now();
   LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(options, caller_now, now));
@@ -111,7 +111,7 @@ absl::StatusOr<SegmentReply> MemorySegmentStore::Allocate(const SpaceName& space
 
 absl::StatusOr<SpaceView> MemorySegmentStore::Show(const SpaceName& space, absl::Time) {
   MutexLock lock(rep_->mutex);
-  LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
+  LOCUS_ASSIGN_OR_RETURN(MemorySpace * found, rep_->Find(space));
   std::vector<SpaceView::Section> sections;
   for (const auto& [number, section] : found->sections) {
     sections.push_back({number, section.head, absl::ZeroDuration(), section.granted_at});
@@ -121,7 +121,7 @@ absl::StatusOr<SpaceView> MemorySegmentStore::Show(const SpaceName& space, absl:
 
 absl::Status MemorySegmentStore::DeclareRestored(const SpaceName& space, absl::Time caller_now) {
   MutexLock lock(rep_->mutex);
-  LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
+  LOCUS_ASSIGN_OR_RETURN(MemorySpace * found, rep_->Find(space));
   absl::Time now = rep_->clock.Now();
   LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(found->options, caller_now, now));
   segment::NoteLoss(*found, now);
@@ -131,7 +131,7 @@ absl::Status MemorySegmentStore::DeclareRestored(const SpaceName& space, absl::T
 absl::StatusOr<BaseRaise> MemorySegmentStore::Raise(const SpaceName& space, uint64_t to,
                                                     RaiseReach reach, absl::Time caller_now) {
   MutexLock lock(rep_->mutex);
-  LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
+  LOCUS_ASSIGN_OR_RETURN(MemorySpace * found, rep_->Find(space));
   absl::Time now = rep_->clock.Now();
   LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(found->options, caller_now, now));
   return segment::Raise(*found, to, reach, now);

@@ -31,7 +31,7 @@ namespace locus::mysql {
 // Thread safety: all methods may be called from any thread, TellTime before the others. Fork: in a
 // child nothing is closed, the sockets are its parent's.
 template <typename Rows>
-class LeaseRows {
+class LockedRows {
  public:
   using State = typename Rows::State;
 
@@ -49,8 +49,8 @@ class LeaseRows {
     }
   };
 
-  explicit LeaseRows(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {}
-  ~LeaseRows() { internal::AbandonIfForked(pool_); }
+  explicit LockedRows(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {}
+  ~LockedRows() { internal::AbandonIfForked(pool_); }
 
   Pool& pool() const { return *pool_; }
   // Of a test that owns the time.

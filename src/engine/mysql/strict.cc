@@ -73,7 +73,7 @@ class StrictSectionStore final : public strict::StoreFrame<MysqlStrictStore> {
   MysqlStats Stats() const override { return rows_.pool().Stats(); }
 
  private:
-  using Rows = mysql::LeaseRows<mysql::StrictSetRow>;
+  using Rows = mysql::LockedRows<mysql::StrictSetRow>;
   using Transaction = Rows::Transaction;
 
   static absl::Status ReadSections(Transaction& now, const std::vector<uint32_t>& sections,

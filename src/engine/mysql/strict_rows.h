@@ -45,7 +45,7 @@ absl::StatusOr<StrictState> ParseStrictState(std::span<const Result> results,
 inline constexpr char kLockNewSets[] =
     "SELECT one FROM locus_strict_birth WHERE one = 1 FOR UPDATE";
 
-// For LeaseRows.
+// For LockedRows.
 struct StrictSetRow {
   using State = StrictState;
   static constexpr const auto& kShapes = kStrictStateShapes;

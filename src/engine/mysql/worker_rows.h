@@ -43,7 +43,7 @@ absl::StatusOr<WorkerState> ParseWorkerState(std::span<const Result> results,
 inline constexpr char kLockNewSpaces[] =
     "SELECT one FROM locus_worker_birth WHERE one = 1 FOR UPDATE";
 
-// For LeaseRows.
+// For LockedRows.
 struct WorkerSpaceRow {
   using State = WorkerState;
   static constexpr const auto& kShapes = kWorkerStateShapes;

@@ -104,7 +104,7 @@ class WorkerStore final : public MysqlWorkerLeaseStore {
   MysqlStats Stats() const override { return rows_.pool().Stats(); }
 
  private:
-  using Rows = mysql::LeaseRows<mysql::WorkerSpaceRow>;
+  using Rows = mysql::LockedRows<mysql::WorkerSpaceRow>;
   using Transaction = Rows::Transaction;
 
   static absl::Status Scan(const SpaceName& name, Connection& connection, uint64_t first,

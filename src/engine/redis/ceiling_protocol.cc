@@ -81,7 +81,7 @@ Installed Install(Held& held, const std::string& life, const Block& block,
   return Installed::kNext;
 }
 
-void Call::OnDrawn(const Drawn& drawn) {
+void DrawCall::OnDrawn(const Drawn& drawn) {
   life_ = drawn.life;
   switch (drawn.word) {
     case Word::kOk:
@@ -97,7 +97,7 @@ void Call::OnDrawn(const Drawn& drawn) {
   }
 }
 
-void Call::OnRaised(const Block& block) {
+void DrawCall::OnRaised(const Block& block) {
   block_ = block;
   step_ = Step::kInstall;
 }

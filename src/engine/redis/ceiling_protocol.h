@@ -69,7 +69,7 @@ Installed Install(Held& held, const std::string& life, const Block& block,
                   const std::string& master);
 
 // One call of a process: what to do next, and what came of it.
-class Call {
+class DrawCall {
  public:
   enum class Step { kDraw, kRaise, kInstall, kDone, kAtLimit };
   Step step() const { return step_; }

@@ -23,7 +23,7 @@ using internal::Quoted;
 namespace {
 
 using ceiling::Block;
-using ceiling::Call;
+using ceiling::DrawCall;
 using ceiling::Drawn;
 using redis::CeilingStore;
 using redis::Deadline;
@@ -68,15 +68,15 @@ class CeilingSequencer::Rep {
 
   absl::StatusOr<Taken> Take(const std::string& name, int64_t span) {
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Key> key, Find(name));
-    Call call;
+    DrawCall call;
     for (int step = 0; step < kMostSteps; ++step) {
       LOCUS_ASSIGN_OR_RETURN(Drawn drawn, Draw(*key, span));
       call.OnDrawn(drawn);
       switch (call.step()) {
-        case Call::Step::kDone:
+        case DrawCall::Step::kDone:
           if (ceiling::RunsLow(drawn, BlockOf(*key) * options_.step)) AskAhead(key, call.life());
           return Taken{drawn.value + span, drawn.version};
-        case Call::Step::kAtLimit:
+        case DrawCall::Step::kAtLimit:
           return sequencer_rules::AtLimit(key->name.key, drawn.value, span, options_);
         default:
           LOCUS_RETURN_IF_ERROR(RaiseFor(*key, call, span, drawn.word == ceiling::Word::kLost));
@@ -184,7 +184,7 @@ class CeilingSequencer::Rep {
   }
 
   // Raises and installs, unless somebody in this process is at it for this key.
-  absl::Status RaiseFor(Key& key, Call& call, int64_t span, bool lost) {
+  absl::Status RaiseFor(Key& key, DrawCall& call, int64_t span, bool lost) {
     {
       MutexLock lock(mutex_);
       ++stats_.waits;

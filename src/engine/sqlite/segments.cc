@@ -20,7 +20,7 @@ namespace {
 
 using sqlite::Identity;
 using sqlite::Sidecar;
-using sqlite::Space;
+using sqlite::SpaceRow;
 using sqlite::StoreRow;
 
 // What counts as the store's clock if the caller's is behind the newest allocation.
@@ -42,15 +42,15 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
 
   absl::Status Create(const SpaceName& name, const SpaceOptions& options, absl::Time now) override {
     LOCUS_RETURN_IF_ERROR(segment_rules::CheckOptions(options));
-    return Write(now, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
-      LOCUS_ASSIGN_OR_RETURN(std::optional<Space> found, file_->tables().Find(name));
+    return Write(now, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<SpaceRow> {
+      LOCUS_ASSIGN_OR_RETURN(std::optional<SpaceRow> found, file_->tables().Find(name));
       if (found) {
         LOCUS_RETURN_IF_ERROR(segment_rules::CheckSameOptions(name, found->options, options));
         return *found;
       }
       LOCUS_RETURN_IF_ERROR(CheckClock(options, now));
       LOCUS_RETURN_IF_ERROR(CheckRoomFor(name));
-      Space space;
+      SpaceRow space;
       space.name = name.str();
       space.options = options;
       NoteLoss(space, now);
@@ -63,7 +63,7 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
     LOCUS_RETURN_IF_ERROR(CheckFork());
     MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(file_->Usable());
-    LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+    LOCUS_ASSIGN_OR_RETURN(SpaceRow space, Require(name));
     return space.options;
   }
 
@@ -71,8 +71,8 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
                                         std::span<const SegmentRequest> requests,
                                         absl::Time now) override {
     SegmentReply reply;
-    auto allocation = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
-      LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+    auto allocation = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<SpaceRow> {
+      LOCUS_ASSIGN_OR_RETURN(SpaceRow space, Require(name));
       LOCUS_RETURN_IF_ERROR(segment::Admit(name, space.options, options, requests));
       LOCUS_RETURN_IF_ERROR(CheckClock(options, now));
       LOCUS_ASSIGN_OR_RETURN(segment::State state, StateOf(space, requests));
@@ -99,8 +99,8 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
   // Takes the operator's word that the clock is right now: if the newest allocation is ahead of it,
   // base is raised above all that the wrong clock could reach.
   absl::Status DeclareRestored(const SpaceName& name, absl::Time now) override {
-    auto declare = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
-      LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+    auto declare = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<SpaceRow> {
+      LOCUS_ASSIGN_OR_RETURN(SpaceRow space, Require(name));
       LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(space.options, now, now));
       segment::NoteLoss(space, std::max(now, newest_grant_));
       newest_grant_ = now;
@@ -113,8 +113,8 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
   absl::StatusOr<BaseRaise> Raise(const SpaceName& name, uint64_t to, RaiseReach reach,
                                   absl::Time now) override {
     BaseRaise raise;
-    auto raise_base = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
-      LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+    auto raise_base = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<SpaceRow> {
+      LOCUS_ASSIGN_OR_RETURN(SpaceRow space, Require(name));
       LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
       LOCUS_ASSIGN_OR_RETURN(raise, segment::Raise(space, to, reach, now));
       LOCUS_RETURN_IF_ERROR(file_->tables().Update(space));
@@ -148,7 +148,7 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
         LOCUS_RETURN_IF_ERROR(RaiseAllBases(now, trust));
         identity.id = sqlite::RandomId();
       }
-      LOCUS_ASSIGN_OR_RETURN(Space touched, body());
+      LOCUS_ASSIGN_OR_RETURN(SpaceRow touched, body());
       ++identity.generation;
       LOCUS_RETURN_IF_ERROR(file_->tables().WriteStore({identity, newest_grant_}));
       beside_.identity = identity;
@@ -164,8 +164,8 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
                                 [](const auto& space) { return space.second.options.has_value(); });
     if (complete) return absl::OkStatus();
     // Written by an older locus, which kept no options beside the file.
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, file_->tables().AllSpaces());
-    for (const Space& space : spaces) {
+    LOCUS_ASSIGN_OR_RETURN(std::vector<SpaceRow> spaces, file_->tables().AllSpaces());
+    for (const SpaceRow& space : spaces) {
       auto beside = beside_.spaces.find(space.name);
       if (beside != beside_.spaces.end()) beside->second.options = space.options;
     }
@@ -197,12 +197,12 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
 
   // Raises base above all allocations of this file, and of the one that the sidecar remembers. That
   // one may have had a faster floor or a longer lead.
-  void NoteLoss(Space& space, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void NoteLoss(SpaceRow& space, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     now = std::max(now, newest_grant_);
     uint64_t at_least = 0;
     auto beside = beside_.spaces.find(space.name);
     if (beside != beside_.spaces.end()) {
-      const Sidecar::Space& remembered = beside->second;
+      const Sidecar::SpaceCopy& remembered = beside->second;
       space.base = std::max(space.base, remembered.base);
       if (remembered.options) {
         at_least = segment_rules::BaseAfterLoss(*remembered.options, remembered.base, now, 0);
@@ -214,8 +214,8 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
   // Any space may have lost allocations. Its sums may be wrong too, so they are computed again.
   absl::Status RaiseAllBases(absl::Time now, ClockTrust trust)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, file_->tables().AllSpaces());
-    for (Space& space : spaces) {
+    LOCUS_ASSIGN_OR_RETURN(std::vector<SpaceRow> spaces, file_->tables().AllSpaces());
+    for (SpaceRow& space : spaces) {
       if (trust == ClockTrust::kNewestAllocation) {
         LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
       }
@@ -227,19 +227,19 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
     return absl::OkStatus();
   }
 
-  void NoteBeside(const Space& space) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    Sidecar::Space& beside = beside_.spaces[space.name];
+  void NoteBeside(const SpaceRow& space) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Sidecar::SpaceCopy& beside = beside_.spaces[space.name];
     beside.base = std::max(beside.base, space.base);
     beside.options = space.options;
   }
 
-  absl::StatusOr<Space> Require(const SpaceName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(std::optional<Space> space, file_->tables().Find(name));
+  absl::StatusOr<SpaceRow> Require(const SpaceName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(std::optional<SpaceRow> space, file_->tables().Find(name));
     if (space) return *space;
     return absl::NotFoundError(absl::StrCat("store ", path_, " has no space ", name.str()));
   }
 
-  absl::StatusOr<segment::State> StateOf(const Space& space,
+  absl::StatusOr<segment::State> StateOf(const SpaceRow& space,
                                          std::span<const SegmentRequest> requests)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     segment::State state{space, {}, false};  // a changed identity raised all bases before
@@ -251,7 +251,7 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
   }
 
   absl::Status StoreOutcome(const segment::Outcome& outcome,
-                            std::span<const SegmentRequest> requests, Space& space)
+                            std::span<const SegmentRequest> requests, SpaceRow& space)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     static_cast<segment::Space&>(space) = outcome.space;
     newest_grant_ = std::max(newest_grant_, outcome.reply.granted_at);
@@ -266,7 +266,7 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
 
   absl::StatusOr<SpaceView> Read(const SpaceName& name, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+    LOCUS_ASSIGN_OR_RETURN(SpaceRow space, Require(name));
     LOCUS_ASSIGN_OR_RETURN(auto sections, file_->tables().Sections(space));
     return segment::View(space, now, std::move(sections));
   }

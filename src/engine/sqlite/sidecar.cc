@@ -92,7 +92,7 @@ bool ParseSpace(std::string_view line, uint64_t version, Sidecar& sidecar) {
   if (TakeUntil(line, ' ') != (version == 1 ? "base" : "space")) return false;
   std::optional<std::string_view> name = TakeUntil(line, ' ');
   if (!name) return false;
-  Sidecar::Space space;
+  Sidecar::SpaceCopy space;
   if (version == 1) {
     std::optional<uint64_t> base = ParseDecimal(line, segment_rules::kEndOfSequences);
     if (!base) return false;

@@ -41,12 +41,12 @@ struct Identity {
 // Version 1 had `base <name> <base>` instead of the `space` lines. It is read, and written again as
 // version 2.
 struct Sidecar {
-  struct Space {
+  struct SpaceCopy {
     uint64_t base = 0;
     std::optional<SpaceOptions> options;  // nullopt: read from version 1
   };
   Identity identity;
-  std::map<std::string, Space> spaces;
+  std::map<std::string, SpaceCopy> spaces;
 };
 
 // So many spaces a sidecar may name. Each write rewrites all of them: some 500 KB at the limit.

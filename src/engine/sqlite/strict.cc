@@ -62,7 +62,7 @@ class StrictSectionStore final : public strict::StoreFrame<SqliteStrictStore> {
   }
 
  private:
-  using File = sqlite::LeaseFile<StrictTables>;
+  using File = sqlite::TablesFile<StrictTables>;
   using Transaction = File::Transaction;
 
   // The file keeps the latest that the store's clock ever was.

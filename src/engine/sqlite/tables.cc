@@ -57,9 +57,9 @@ absl::Status Tables::WriteStore(const StoreRow& row) {
       .Run();
 }
 
-absl::StatusOr<Space> Tables::FromRow(Query& row, int first_column) const {
+absl::StatusOr<SpaceRow> Tables::FromRow(Query& row, int first_column) const {
   auto number = [&](int column) { return static_cast<uint64_t>(row.Int(first_column + column)); };
-  Space space;
+  SpaceRow space;
   space.options.section_size = static_cast<uint32_t>(number(0));
   space.options.floor_epoch = absl::FromUnixNanos(row.Int(first_column + 1));
   space.options.floor_rate = number(2);
@@ -78,35 +78,35 @@ absl::StatusOr<Space> Tables::FromRow(Query& row, int first_column) const {
       " and max_lead ", row.Int(first_column + 3), ", which cannot be"));
 }
 
-absl::StatusOr<std::optional<Space>> Tables::Find(const SpaceName& name) {
+absl::StatusOr<std::optional<SpaceRow>> Tables::Find(const SpaceName& name) {
   LOCUS_ASSIGN_OR_RETURN(
       auto query, connection_.Prepare("SELECT section_size, floor_epoch, floor_rate, max_lead,"
                                       " base, losses, head_sum_high, head_sum_low"
                                       " FROM locus_space WHERE name = ?"));
   LOCUS_ASSIGN_OR_RETURN(bool row, query->Bind(name.str()).Step());
   if (!row) return std::nullopt;
-  LOCUS_ASSIGN_OR_RETURN(Space space, FromRow(*query, 0));
+  LOCUS_ASSIGN_OR_RETURN(SpaceRow space, FromRow(*query, 0));
   space.name = name.str();
   return space;
 }
 
-absl::StatusOr<std::vector<Space>> Tables::AllSpaces() {
+absl::StatusOr<std::vector<SpaceRow>> Tables::AllSpaces() {
   LOCUS_ASSIGN_OR_RETURN(
       auto query,
       connection_.Prepare("SELECT CAST(name AS BLOB), section_size, floor_epoch, floor_rate,"
                           " max_lead, base, losses, head_sum_high, head_sum_low"
                           " FROM locus_space"));
-  std::vector<Space> spaces;
+  std::vector<SpaceRow> spaces;
   while (true) {
     LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
     if (!row) return spaces;
-    LOCUS_ASSIGN_OR_RETURN(Space space, FromRow(*query, 1));
+    LOCUS_ASSIGN_OR_RETURN(SpaceRow space, FromRow(*query, 1));
     space.name = query->Blob(0);
     spaces.push_back(std::move(space));
   }
 }
 
-absl::Status Tables::Insert(const Space& space) {
+absl::Status Tables::Insert(const SpaceRow& space) {
   LOCUS_ASSIGN_OR_RETURN(auto insert, connection_.Prepare("INSERT INTO locus_space VALUES "
                                                           "(?, ?, ?, ?, ?, ?, ?, 0, 0)"));
   return insert->Bind(space.name)
@@ -119,7 +119,7 @@ absl::Status Tables::Insert(const Space& space) {
       .Run();
 }
 
-absl::Status Tables::Update(const Space& space) {
+absl::Status Tables::Update(const SpaceRow& space) {
   LOCUS_ASSIGN_OR_RETURN(
       auto update, connection_.Prepare("UPDATE locus_space SET base = ?, losses = ?,"
                                        " head_sum_high = ?, head_sum_low = ? WHERE name = ?"));
@@ -131,7 +131,7 @@ absl::Status Tables::Update(const Space& space) {
       .Run();
 }
 
-absl::StatusOr<uint64_t> Tables::HeadOf(const Space& space, uint16_t section) {
+absl::StatusOr<uint64_t> Tables::HeadOf(const SpaceRow& space, uint16_t section) {
   LOCUS_ASSIGN_OR_RETURN(
       auto query,
       connection_.Prepare("SELECT head FROM locus_section WHERE space = ? AND section = ?"));
@@ -143,7 +143,7 @@ absl::StatusOr<uint64_t> Tables::HeadOf(const Space& space, uint16_t section) {
                                           ", which cannot be"));
 }
 
-absl::Status Tables::StoreHead(const Space& space, uint16_t section, uint64_t head,
+absl::Status Tables::StoreHead(const SpaceRow& space, uint16_t section, uint64_t head,
                                absl::Time now) {
   LOCUS_ASSIGN_OR_RETURN(auto upsert,
                          connection_.Prepare("INSERT INTO locus_section VALUES (?, ?, ?, ?)"
@@ -156,7 +156,7 @@ absl::Status Tables::StoreHead(const Space& space, uint16_t section, uint64_t he
       .Run();
 }
 
-absl::StatusOr<std::vector<SpaceView::Section>> Tables::Sections(const Space& space) {
+absl::StatusOr<std::vector<SpaceView::Section>> Tables::Sections(const SpaceRow& space) {
   LOCUS_ASSIGN_OR_RETURN(auto query,
                          connection_.Prepare("SELECT section, head, granted_at FROM locus_section "
                                              "WHERE space = ? ORDER BY section"));
@@ -170,7 +170,7 @@ absl::StatusOr<std::vector<SpaceView::Section>> Tables::Sections(const Space& sp
   }
 }
 
-absl::Status Tables::SumHeads(Space& space) {
+absl::Status Tables::SumHeads(SpaceRow& space) {
   LOCUS_ASSIGN_OR_RETURN(auto sums, connection_.Prepare("SELECT coalesce(sum(head >> 32), 0),"
                                                         " coalesce(sum(head & 4294967295), 0)"
                                                         " FROM locus_section WHERE space = ?"));

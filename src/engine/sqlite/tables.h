@@ -18,7 +18,7 @@
 namespace locus::sqlite {
 
 // A row of locus_space.
-struct Space : segment::Space {
+struct SpaceRow : segment::Space {
   std::string name;
   uint64_t head_sum_high = 0;
   uint64_t head_sum_low = 0;
@@ -42,26 +42,26 @@ class Tables {
   absl::StatusOr<StoreRow> ReadStore();
   absl::Status WriteStore(const StoreRow& row);
 
-  absl::StatusOr<std::optional<Space>> Find(const SpaceName& name);
-  absl::StatusOr<std::vector<Space>> AllSpaces();
-  absl::Status Insert(const Space& space);
+  absl::StatusOr<std::optional<SpaceRow>> Find(const SpaceName& name);
+  absl::StatusOr<std::vector<SpaceRow>> AllSpaces();
+  absl::Status Insert(const SpaceRow& space);
   // base, losses and sums.
-  absl::Status Update(const Space& space);
+  absl::Status Update(const SpaceRow& space);
 
   // 0 where the section never allocated.
-  absl::StatusOr<uint64_t> HeadOf(const Space& space, uint16_t section);
-  absl::Status StoreHead(const Space& space, uint16_t section, uint64_t head, absl::Time now);
+  absl::StatusOr<uint64_t> HeadOf(const SpaceRow& space, uint16_t section);
+  absl::Status StoreHead(const SpaceRow& space, uint16_t section, uint64_t head, absl::Time now);
   // In order; without their leads.
-  absl::StatusOr<std::vector<SpaceView::Section>> Sections(const Space& space);
+  absl::StatusOr<std::vector<SpaceView::Section>> Sections(const SpaceRow& space);
 
   // Whether the heads of every space add up to the sums in its row. They do not if only some pages
   // of the file are old.
   absl::StatusOr<bool> HeadSumsAgree();
   // Computes the sums again.
-  absl::Status SumHeads(Space& space);
+  absl::Status SumHeads(SpaceRow& space);
 
  private:
-  absl::StatusOr<Space> FromRow(Query& row, int first_column) const;
+  absl::StatusOr<SpaceRow> FromRow(Query& row, int first_column) const;
 
   Connection& connection_;
 };

@@ -20,18 +20,18 @@
 namespace locus::sqlite {
 
 // The file of a store of leases with tables and a sidecar of its own beside those of segments:
-// transactions that compare the identities, and note a loss. `LeaseTables` are the store's, with
+// transactions that compare the identities, and note a loss. `Tables` are the store's, with
 // Create, ReadStore and WriteStore.
 // Thread safety: all methods may be called from any thread. Fork: calls of a forked child are
 // refused, and destruction touches no file.
-template <typename LeaseTables>
-class LeaseFile {
+template <typename Tables>
+class TablesFile {
  public:
   // What a write works on.
   struct Transaction {
     Transaction(Connection& connection, absl::Time now) : tables(connection), time(now) {}
 
-    LeaseTables tables;
+    Tables tables;
     Sidecar beside;
     absl::Time time;          // the store's
     absl::Time newest_grant;  // as stored; what the transaction leaves here is stored
@@ -45,14 +45,14 @@ class LeaseFile {
   using NoteLosses = std::function<absl::Status(Transaction&)>;
 
   // `sidecar`: what the sidecar's name ends with.
-  LeaseFile(const std::string& path, absl::Duration busy_timeout, const char* sidecar, Clock& clock,
-            NoteLosses note_losses)
+  TablesFile(const std::string& path, absl::Duration busy_timeout, const char* sidecar,
+             Clock& clock, NoteLosses note_losses)
       : sidecar_(sidecar),
         clock_(clock),
         note_losses_(std::move(note_losses)),
         path_(path),
         file_(std::make_unique<StoreFile>(path, busy_timeout)) {}
-  ~LeaseFile() {
+  ~TablesFile() {
     // Closing a connection in a forked child could undo its parent's log: the child abandons it.
     if (home_.forked()) static_cast<void>(file_.release());
   }
@@ -63,18 +63,18 @@ class LeaseFile {
     internal::MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(file_->Connect(create));
     return file_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return LeaseTables(file_->connection()).Create(RandomId());
+      return Tables(file_->connection()).Create(RandomId());
     });
   }
 
   // Runs body(tables, now) in a transaction that only reads.
   template <typename Body>
-  auto Read(const Body& body) -> decltype(body(std::declval<LeaseTables&>(), absl::Time())) {
+  auto Read(const Body& body) -> decltype(body(std::declval<Tables&>(), absl::Time())) {
     LOCUS_RETURN_IF_ERROR(home_.Check("a store's handle"));
     internal::MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(file_->Usable());
     LOCUS_RETURN_IF_ERROR(file_->connection().Execute("BEGIN"));
-    LeaseTables tables(file_->connection());
+    Tables tables(file_->connection());
     auto answer = body(tables, clock_.Now());
     LOCUS_RETURN_IF_ERROR(file_->connection().Execute("COMMIT"));
     return answer;

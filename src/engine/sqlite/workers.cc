@@ -107,7 +107,7 @@ class WorkerStore final : public SqliteWorkerLeaseStore {
   WorkerStoreFacts facts() const override { return {.engine = "sqlite"}; }
 
  private:
-  using File = sqlite::LeaseFile<WorkerTables>;
+  using File = sqlite::TablesFile<WorkerTables>;
   using Transaction = File::Transaction;
 
   // The sidecar keeps of a space its longest term, in ms, as its base.

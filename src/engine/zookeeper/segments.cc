@@ -50,7 +50,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     LOCUS_RETURN_IF_ERROR(session_->Make(Path(name, "/clock"), deadline));
     internal::Backoff backoff(kConflictPauses);
     while (true) {
-      LOCUS_ASSIGN_OR_RETURN(Space space, ReadSpace(name, deadline));
+      LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadSpace(name, deadline));
       if (space.exists) return segment_rules::CheckSameOptions(name, space.space.options, options);
       LOCUS_RETURN_IF_ERROR(CheckClock(options, caller_now, space.now));
       space.space.options = options;
@@ -66,7 +66,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
 
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& name) override {
     LOCUS_RETURN_IF_ERROR(session_->RefuseFork());
-    LOCUS_ASSIGN_OR_RETURN(Space space, ReadExisting(name, session_->Deadline()));
+    LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadExisting(name, session_->Deadline()));
     return space.space.options;
   }
 
@@ -77,7 +77,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     const TimePoint deadline = session_->Deadline();
     internal::Backoff backoff(kConflictPauses);
     while (true) {
-      LOCUS_ASSIGN_OR_RETURN(Space space, ReadExisting(name, deadline));
+      LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadExisting(name, deadline));
       LOCUS_RETURN_IF_ERROR(segment::Admit(name, space.space.options, options, requests));
       LOCUS_RETURN_IF_ERROR(CheckClock(options, caller_now, space.now));
       LOCUS_ASSIGN_OR_RETURN(Groups groups,
@@ -112,7 +112,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   absl::StatusOr<SpaceView> Show(const SpaceName& name, absl::Time) override {
     LOCUS_RETURN_IF_ERROR(session_->RefuseFork());
     const TimePoint deadline = session_->Deadline();
-    LOCUS_ASSIGN_OR_RETURN(Space space, ReadExisting(name, deadline));
+    LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadExisting(name, deadline));
     const SpaceOptions& options = space.space.options;
     const uint32_t per_group = zookeeper::SectionsPerGroup(options);
     std::set<uint32_t> all;
@@ -131,7 +131,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   }
 
   absl::Status DeclareRestored(const SpaceName& name, absl::Time caller_now) override {
-    return Rewrite(name, caller_now, [](Space& space) {
+    return Rewrite(name, caller_now, [](StoredSpace& space) {
       segment::NoteLoss(space.space, space.now);
       return absl::OkStatus();
     });
@@ -140,7 +140,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   absl::StatusOr<BaseRaise> Raise(const SpaceName& name, uint64_t to, RaiseReach reach,
                                   absl::Time caller_now) override {
     BaseRaise raise;
-    LOCUS_RETURN_IF_ERROR(Rewrite(name, caller_now, [&](Space& space) -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(Rewrite(name, caller_now, [&](StoredSpace& space) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(raise, segment::Raise(space.space, to, reach, space.now));
       return absl::OkStatus();
     }));
@@ -150,7 +150,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   ZookeeperStats Stats() const override { return session_->Stats(); }
 
  private:
-  struct Space {
+  struct StoredSpace {
     bool exists = false;
     int32_t version = 0;
     segment::Space space;
@@ -200,8 +200,8 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   }
 
   // Also tells the time, by a write: what this session reads afterwards is at least as new.
-  absl::StatusOr<Space> ReadSpace(const SpaceName& name, TimePoint deadline) {
-    Space space;
+  absl::StatusOr<StoredSpace> ReadSpace(const SpaceName& name, TimePoint deadline) {
+    StoredSpace space;
     {
       MutexLock lock(mutex_);
       space.seen_before = seen_[name.str()];
@@ -224,8 +224,8 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     space.space = *read;
     return space;
   }
-  absl::StatusOr<Space> ReadExisting(const SpaceName& name, TimePoint deadline) {
-    LOCUS_ASSIGN_OR_RETURN(Space space, ReadSpace(name, deadline));
+  absl::StatusOr<StoredSpace> ReadExisting(const SpaceName& name, TimePoint deadline) {
+    LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadSpace(name, deadline));
     if (!space.exists) return NoSuchSpace(name);
     return space;
   }
@@ -248,11 +248,11 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     return groups;
   }
 
-  Change WriteSpace(const SpaceName& name, const Space& space) const {
+  Change WriteSpace(const SpaceName& name, const StoredSpace& space) const {
     return {space.exists ? Change::Kind::kSet : Change::Kind::kCreate, Path(name, "/space"),
             "1 " + zookeeper::TextOf(space.space), space.version};
   }
-  Change CheckSpace(const SpaceName& name, const Space& space) const {
+  Change CheckSpace(const SpaceName& name, const StoredSpace& space) const {
     return {Change::Kind::kCheck, Path(name, "/space"), "", space.version};
   }
   Change WriteGroup(const SpaceName& name, uint32_t number, const Groups& groups) const {
@@ -264,7 +264,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   // False: others were first. Versions count anew in an ensemble that was put back, so all of a
   // call has to be of one session: a session never goes on with an ensemble that is older than what
   // it has seen.
-  absl::StatusOr<bool> Commit(const Space& read, const std::vector<Change>& changes,
+  absl::StatusOr<bool> Commit(const StoredSpace& read, const std::vector<Change>& changes,
                               TimePoint deadline) {
     LOCUS_ASSIGN_OR_RETURN(bool written, session_->Commit(changes, deadline));
     if (!written) {
@@ -276,7 +276,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
   }
 
   // A loss that was noticed by a lower zxid counts once: from then on that is the one to compare.
-  void Remember(const SpaceName& name, const Space& space) {
+  void Remember(const SpaceName& name, const StoredSpace& space) {
     MutexLock lock(mutex_);
     int64_t& seen = seen_[name.str()];
     seen = space.zxid < space.seen_before ? space.zxid : std::max(seen, space.zxid);
@@ -289,7 +289,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     const TimePoint deadline = session_->Deadline();
     internal::Backoff backoff(kConflictPauses);
     while (true) {
-      LOCUS_ASSIGN_OR_RETURN(Space space, ReadExisting(name, deadline));
+      LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadExisting(name, deadline));
       LOCUS_RETURN_IF_ERROR(CheckClock(space.space.options, caller_now, space.now));
       LOCUS_RETURN_IF_ERROR(change(space));
       LOCUS_ASSIGN_OR_RETURN(bool written, Commit(space, {WriteSpace(name, space)}, deadline));

@@ -52,7 +52,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
     LOCUS_RETURN_IF_ERROR(MakeTree(name, deadline));
     internal::Backoff backoff(kConflictPauses);
     while (true) {
-      LOCUS_ASSIGN_OR_RETURN(Space space, ReadSpace(name, deadline));
+      LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadSpace(name, deadline));
       if (!worker::PlanCreate(space.space, !space.exists, past, space.now)) {
         return absl::OkStatus();
       }
@@ -70,7 +70,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
     const TimePoint deadline = session_->Deadline();
     internal::Backoff backoff(kConflictPauses);
     while (true) {
-      LOCUS_ASSIGN_OR_RETURN(Space space, ReadSpace(name, deadline));
+      LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadSpace(name, deadline));
       if (!space.exists) return worker::NoSuchSpace(name);
       LOCUS_RETURN_IF_ERROR(CheckClock(request.term, request.caller_now, space.now));
       NoteRewind(space, request.term);
@@ -94,7 +94,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
     const TimePoint deadline = session_->Deadline();
     internal::Backoff backoff(kConflictPauses);
     while (true) {
-      absl::StatusOr<Space> space = ReadSpace(name, deadline);
+      absl::StatusOr<StoredSpace> space = ReadSpace(name, deadline);
       if (absl::IsNotFound(space.status())) {  // the space is gone: this holder makes it again
         LOCUS_RETURN_IF_ERROR(MakeTree(name, deadline));
         space = ReadSpace(name, deadline);
@@ -119,7 +119,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
     internal::Backoff backoff(kConflictPauses);
     const std::string held = HeldPath(name, request.worker);
     while (true) {
-      LOCUS_ASSIGN_OR_RETURN(Space space, ReadSpace(name, deadline));
+      LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadSpace(name, deadline));
       if (!space.exists) return worker::NoSuchSpace(name);
       LOCUS_ASSIGN_OR_RETURN(Record record, ReadRecord(name, request.worker, deadline));
       const Outcome outcome = worker::PlanRelease(record.get(), request);
@@ -137,7 +137,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
   absl::StatusOr<WorkerSpaceView> Show(const SpaceName& name) override {
     LOCUS_RETURN_IF_ERROR(session_->RefuseFork());
     const TimePoint deadline = session_->Deadline();
-    LOCUS_ASSIGN_OR_RETURN(Space space, ReadSpace(name, deadline));
+    LOCUS_ASSIGN_OR_RETURN(StoredSpace space, ReadSpace(name, deadline));
     if (!space.exists) return worker::NoSuchSpace(name);
     WorkerSpaceView view = worker::ViewOf(space.space, space.now);
     LOCUS_ASSIGN_OR_RETURN(std::vector<uint64_t> granted, Granted(name, deadline));
@@ -155,7 +155,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
   ZookeeperStats Stats() const override { return session_->Stats(); }
 
  private:
-  struct Space {
+  struct StoredSpace {
     bool exists = false;
     int32_t version = 0;
     worker::Space space;
@@ -211,8 +211,8 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
 
   // Also tells the time, by a write: what this session reads afterwards is at least as new.
   // NOT_FOUND: there is not even the znode for that.
-  absl::StatusOr<Space> ReadSpace(const SpaceName& name, TimePoint deadline) {
-    Space space;
+  absl::StatusOr<StoredSpace> ReadSpace(const SpaceName& name, TimePoint deadline) {
+    StoredSpace space;
     space.seen_before = Seen(name);
     LOCUS_ASSIGN_OR_RETURN(std::optional<Znode> clock,
                            session_->Touch(Path(name, "/clock"), deadline));
@@ -239,7 +239,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
   }
 
   // A transaction that is older than one that this process had seen: the ensemble went back.
-  static void NoteRewind(Space& space, const WorkerLeaseTerm& term) {
+  static void NoteRewind(StoredSpace& space, const WorkerLeaseTerm& term) {
     if (space.zxid < space.seen_before) worker::NoteLoss(space.space, term, space.now);
   }
 
@@ -311,7 +311,8 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
     return found;
   }
 
-  Change WriteSpace(const SpaceName& name, const Space& before, const worker::Space& after) const {
+  Change WriteSpace(const SpaceName& name, const StoredSpace& before,
+                    const worker::Space& after) const {
     return {before.exists ? Change::Kind::kSet : Change::Kind::kCreate, Path(name, "/space"),
             "1 " + worker::TextOf(after), before.version};
   }
@@ -321,7 +322,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
   }
 
   // Stores the outcome, and a loss that was noticed. False: others changed something meanwhile.
-  absl::StatusOr<bool> Write(const SpaceName& name, uint64_t worker, const Space& space,
+  absl::StatusOr<bool> Write(const SpaceName& name, uint64_t worker, const StoredSpace& space,
                              const Record& record, const Outcome& outcome, TimePoint deadline) {
     const worker::Space after = outcome.space.value_or(space.space);
     std::vector<Change> changes;
@@ -355,7 +356,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
     return true;
   }
 
-  static absl::StatusOr<WorkerGrant> Answer(const Space& space, const Outcome& outcome) {
+  static absl::StatusOr<WorkerGrant> Answer(const StoredSpace& space, const Outcome& outcome) {
     LOCUS_RETURN_IF_ERROR(outcome.status);
     WorkerGrant grant = outcome.grant;
     grant.loss_noticed |= space.space.losses != space.stored.losses;

@@ -128,9 +128,9 @@ class ClusterAuditClickHouseTest : public ::testing::Test {
   }
   // A rule that is created, altered and dropped; and a change that is refused, which is none.
   void UseTypes(TestCluster& cluster) {
-    const type_machine::Rule one{100, internal::TypeTextOf(SequenceType())};
-    const type_machine::Rule other{101, one.text};
-    const type_machine::Rule dropped{102, internal::DroppedTextOf(one.text)};
+    const type_machine::Type one{100, internal::TypeTextOf(SequenceType())};
+    const type_machine::Type other{101, one.text};
+    const type_machine::Type dropped{102, internal::DroppedTextOf(one.text)};
     Write(cluster, {"tickets", 0, one}, true);
     Write(cluster, {"tickets", 0, one}, false);
     Write(cluster, {"tickets", 100, other}, true);

@@ -106,7 +106,7 @@ TEST_F(ClusterAuditTest, RulesOfSequences_AreToldAsWhatWasDoneToThem) {
   type.step = 7;
   const std::string other = internal::TypeTextOf(type);
   const std::string dropped = internal::DroppedTextOf(other);
-  using Stored = std::optional<type_machine::Rule>;
+  using Stored = std::optional<type_machine::Type>;
   auto fact = [&](Stored before, Stored after) {
     Fact of = FactOf(Fact::Kind::kTypeChanged);
     of.rule = {"tickets", std::move(before), std::move(after)};

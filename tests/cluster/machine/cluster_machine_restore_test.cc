@@ -150,7 +150,7 @@ class ExtremeRequests {
     if (kind == 8) {
       type_machine::Call call{Text(64), Number(), {}};
       if (Below(2) == 0) call.expected = Below(3);
-      if (Below(4) > 0) call.next = type_machine::Rule{Number(), Text(4096)};
+      if (Below(4) > 0) call.next = type_machine::Type{Number(), Text(4096)};
       return call;
     }
     return kind == 9 ? OfSegments() : OfStrict();

@@ -122,13 +122,13 @@ TEST_F(StoreLimitsTest, MostSectionsAndGrants_TheNextIsRefused) {
 TEST_F(StoreLimitsTest, MostRules_TheNextIsRefused) {
   const std::string text(type_machine::kLongestText, 'x');
   auto add = [&](size_t number) {
-    return Do(type_machine::Call{absl::StrCat(number), 0, type_machine::Rule{1, text}});
+    return Do(type_machine::Call{absl::StrCat(number), 0, type_machine::Type{1, text}});
   };
   for (size_t i = 0; i < type_machine::kMostTypes; ++i) ASSERT_TRUE(add(i).status.ok());
   ExpectFull(add(type_machine::kMostTypes), "1024 rules");
-  EXPECT_TRUE(Do(type_machine::Call{"0", 1, type_machine::Rule{2, "y"}}).status.ok());
+  EXPECT_TRUE(Do(type_machine::Call{"0", 1, type_machine::Type{2, "y"}}).status.ok());
   ExpectSnapshotIsReadAgain();
-  type_machine::Call longer{"a", 0, type_machine::Rule{1, text + "x"}};
+  type_machine::Call longer{"a", 0, type_machine::Type{1, text + "x"}};
   EXPECT_EQ(type_machine::Check(longer).code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -129,18 +129,18 @@ TEST_F(StoreTest, CounterWithTtl_IsForgottenAndSweptByTheMachinesTime) {
 }
 
 TEST_F(StoreTest, ChangedRule_IsOneFactHoweverOftenItIsAskedFor) {
-  const type_machine::Rule one{7, "one"}, two{8, "two"};
-  auto change = [this](uint64_t expected, std::optional<type_machine::Rule> next, uint64_t serial) {
+  const type_machine::Type one{7, "one"}, two{8, "two"};
+  auto change = [this](uint64_t expected, std::optional<type_machine::Type> next, uint64_t serial) {
     Do(type_machine::Call{"a", expected, std::move(next)}, Of(1, serial));
-    std::vector<Fact::Rule> changes;
+    std::vector<Fact::TypeChange> changes;
     for (const Fact& fact : facts_) {
       EXPECT_EQ(fact.kind, Fact::Kind::kTypeChanged);
       EXPECT_EQ(fact.time, now_);
-      changes.push_back(fact.rule);
+      changes.push_back(fact.type);
     }
     return changes;
   };
-  using Changes = std::vector<Fact::Rule>;
+  using Changes = std::vector<Fact::TypeChange>;
   EXPECT_EQ(change(0, one, 1), (Changes{{"a", std::nullopt, one}}));
   EXPECT_EQ(change(0, one, 1), Changes()) << "the same request";
   EXPECT_EQ(change(0, two, 2), Changes()) << "refused";
@@ -150,7 +150,7 @@ TEST_F(StoreTest, ChangedRule_IsOneFactHoweverOftenItIsAskedFor) {
 }
 
 TEST_F(StoreTest, Rule_ChangesOnlyFromTheVersionThatIsKnown) {
-  auto swap = [this](const char* name, uint64_t expected, std::optional<type_machine::Rule> next,
+  auto swap = [this](const char* name, uint64_t expected, std::optional<type_machine::Type> next,
                      std::optional<RequestId> id = std::nullopt) {
     const Answer answer = Do(type_machine::Call{name, expected, std::move(next)}, id);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
@@ -158,21 +158,21 @@ TEST_F(StoreTest, Rule_ChangesOnlyFromTheVersionThatIsKnown) {
     return reply != nullptr && reply->done;
   };
   EXPECT_FALSE(swap("a", 7, std::nullopt)) << "there is none";
-  EXPECT_TRUE(swap("a", 0, type_machine::Rule{7, "one"}, Of(1, 1)));
-  EXPECT_FALSE(swap("a", 0, type_machine::Rule{8, "two"}));
-  EXPECT_TRUE(swap("a", 0, type_machine::Rule{7, "one"}, Of(1, 1))) << "the same request";
-  EXPECT_TRUE(swap("a", 7, type_machine::Rule{8, "two"}));
+  EXPECT_TRUE(swap("a", 0, type_machine::Type{7, "one"}, Of(1, 1)));
+  EXPECT_FALSE(swap("a", 0, type_machine::Type{8, "two"}));
+  EXPECT_TRUE(swap("a", 0, type_machine::Type{7, "one"}, Of(1, 1))) << "the same request";
+  EXPECT_TRUE(swap("a", 7, type_machine::Type{8, "two"}));
   Restart();
-  EXPECT_EQ(machine_.rules().all().at("a"), (type_machine::Rule{8, "two"}));
+  EXPECT_EQ(machine_.types().all().at("a"), (type_machine::Type{8, "two"}));
   EXPECT_TRUE(swap("a", 8, std::nullopt));
-  EXPECT_TRUE(machine_.rules().all().empty());
+  EXPECT_TRUE(machine_.types().all().empty());
 }
 
 TEST_F(StoreTest, ChangeThatWasRefused_StaysRefusedHoweverLateACopyComes) {
   auto done = [](const Answer& answer) { return std::get<type_machine::Reply>(answer.reply).done; };
-  const type_machine::Call first{"a", 0, type_machine::Rule{7, "first"}};
+  const type_machine::Call first{"a", 0, type_machine::Type{7, "first"}};
   EXPECT_TRUE(done(Do(first, Of(1, 1))));
-  const type_machine::Call create{"a", 0, type_machine::Rule{9, "second"}};
+  const type_machine::Call create{"a", 0, type_machine::Type{9, "second"}};
   EXPECT_FALSE(done(Do(create, Of(2, 1))));
   EXPECT_EQ(ValueIn(Do(Take("c"))), 1);
   Counter put_back = Take("c");
@@ -184,7 +184,7 @@ TEST_F(StoreTest, ChangeThatWasRefused_StaysRefusedHoweverLateACopyComes) {
   EXPECT_EQ(ValueIn(Do(Take("c"))), 2);
   Restart();
   EXPECT_FALSE(done(Do(create, Of(2, 1))));
-  EXPECT_TRUE(machine_.rules().all().empty());
+  EXPECT_TRUE(machine_.types().all().empty());
   EXPECT_FALSE(std::get<counter_machine::Reply>(Do(put_back, Of(3, 1)).reply).done);
   EXPECT_EQ(ValueIn(Do(Take("c"))), 3);
   EXPECT_TRUE(done(Do(create, Of(2, 2)))) << "a request of its own";

@@ -198,7 +198,7 @@ TEST_F(StrictTest, WithoutSets_AllIsOfTheEarlierVersions) {
   const Command old{now_, true, {{std::nullopt, space_, AcquireOf("a")}}};
   EXPECT_EQ(Encode(old).value()[0], 2);
   EXPECT_EQ(machine_.Snapshot()[0], 2);
-  Do(type_machine::Call{"r", 0, type_machine::Rule{1, "text"}}, Of(1, 1));
+  Do(type_machine::Call{"r", 0, type_machine::Type{1, "text"}}, Of(1, 1));
   const std::string version3 = machine_.Snapshot();
   EXPECT_EQ(version3[0], 3);
   EXPECT_EQ(Machine::Restore(version3).value().Snapshot(), version3);

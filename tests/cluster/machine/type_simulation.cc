@@ -13,7 +13,7 @@
 namespace locus::cluster_machine {
 namespace {
 
-using type_machine::Rule;
+using type_machine::Type;
 
 // A call about one rule, and its answer.
 struct TypeOperation {
@@ -86,7 +86,7 @@ class Simulation final : public SessionSimulation<Client, Operation> {
     Operation& read = operations_[tag];
     Client* const client = WhoWaitsFor(tag);
     if (client == nullptr) return;  // given up
-    const auto& rules = machine.rules().all();
+    const auto& rules = machine.types().all();
     const auto found = rules.find(read.name);
     if (found != rules.end()) read.of_rule.seen = found->second;
     End(*client, read);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of sequences of a cluster, over its API.
+// Sequence types of a cluster, over its API.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/engine/locusd.h"

@@ -133,7 +133,7 @@ TEST_F(StoreBodiesTest, SpacesAndRaises_ComeBackAsTheyWere) {
 }
 
 TEST_F(StoreBodiesTest, RandomRules_ComeBackAsTheyWere) {
-  std::map<std::string, type_machine::Rule> rules;
+  std::map<std::string, type_machine::Type> rules;
   for (int i = 0; i < 200; ++i) {
     type_machine::Call call{std::to_string(i), static_cast<uint64_t>(Number(0)), std::nullopt};
     if (Below(4) > 0) {
@@ -147,7 +147,7 @@ TEST_F(StoreBodiesTest, RandomRules_ComeBackAsTheyWere) {
 }
 
 TEST_F(StoreBodiesTest, WhatIsWrong_IsNamed) {
-  const std::string rule = BodyOf(type_machine::Call{"a", 1, type_machine::Rule{2, "x"}});
+  const std::string rule = BodyOf(type_machine::Call{"a", 1, type_machine::Type{2, "x"}});
   auto refused = [&](const char* from, const char* to, const char* says) {
     const auto read = ParseTypeCall(absl::StrReplaceAll(rule, {{from, to}}));
     EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);

@@ -13,7 +13,7 @@ namespace locus {
 namespace {
 
 using ceiling::Block;
-using ceiling::Call;
+using ceiling::DrawCall;
 using ceiling::Drawn;
 using ceiling::Held;
 using ceiling::Installed;
@@ -81,7 +81,7 @@ class World {
     bool busy = false;     // a call is under way
     bool waiting = false;  // for an answer
     uint64_t attempt = 0;
-    Call call;
+    DrawCall call;
     int64_t span = 1;
     bool ahead = false;  // raises ahead of use: ends with the block installed
     Block unanswered;    // of an install whose answer got lost
@@ -153,7 +153,7 @@ class World {
     if (!activity.busy) {
       activity.busy = true;
       activity.ahead = false;
-      activity.call = Call();
+      activity.call = DrawCall();
       activity.span = static_cast<int64_t>(1 + Below(OneIn(4) ? 15 : 3));
     }
     Message message;
@@ -169,7 +169,7 @@ class World {
     message.size = std::max(message.size, activity.span);
     message.life = activity.call.life();
     switch (activity.call.step()) {
-      case Call::Step::kRaise:
+      case DrawCall::Step::kRaise:
         if (fault_ == CeilingFault::kInstallAgain && activity.unanswered.high > 0) {
           activity.call.OnRaised(activity.unanswered);
           activity.unanswered = Block();
@@ -177,7 +177,7 @@ class World {
         }
         message.kind = Message::kRaise;
         break;
-      case Call::Step::kInstall:
+      case DrawCall::Step::kInstall:
         message.kind = Message::kInstall;
         message.block = activity.call.block();
         break;
@@ -203,7 +203,7 @@ class World {
   void GiveUp(Activity& activity) {
     ++activity.attempt;
     activity.waiting = false;
-    if (activity.call.step() == Call::Step::kInstall) {
+    if (activity.call.step() == DrawCall::Step::kInstall) {
       activity.unanswered = activity.call.block();
       activity.call.OnInstalled();
     }
@@ -321,7 +321,7 @@ class World {
       case Message::kDraw:
         process.seen = std::max(process.seen, message.drawn.version);
         activity.call.OnDrawn(message.drawn);
-        if (activity.call.step() != Call::Step::kDone) return;
+        if (activity.call.step() != DrawCall::Step::kDone) return;
         activity.busy = false;
         if (ceiling::RunsLow(message.drawn, 20)) RaiseAhead(activity, message.drawn);
     }
@@ -330,7 +330,7 @@ class World {
   // As the thread does that raises ahead, for the life in which numbers ran low.
   void RaiseAhead(Activity& activity, Drawn drawn) {
     drawn.word = Word::kShort;
-    activity.call = Call();
+    activity.call = DrawCall();
     activity.call.OnDrawn(drawn);
     activity.busy = true;
     activity.ahead = true;

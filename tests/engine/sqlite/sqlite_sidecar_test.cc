@@ -40,7 +40,7 @@ class SqliteSidecarTest : public SqliteTest {
   void AddSpaces(size_t count) {
     auto file = sqlite::SidecarFile::Lock(path_, absl::Seconds(30)).value();
     sqlite::Sidecar sidecar = file.Read().value();
-    const sqlite::Sidecar::Space orders = sidecar.spaces.at("orders");
+    const sqlite::Sidecar::SpaceCopy orders = sidecar.spaces.at("orders");
     std::string sql = "BEGIN;";
     for (size_t i = 0; i < count; ++i) {
       std::string name = absl::StrCat("space-", i);

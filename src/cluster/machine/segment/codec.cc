@@ -214,7 +214,7 @@ void Spaces::Get(ByteReader& reader) {
     if (!name.ok() || (!spaces_.empty() && !(spaces_.rbegin()->first < *name))) {
       return reader.Fail(place, "a space of order IDs that is not after the one before");
     }
-    Space& space = spaces_[*name];
+    KeptSpace& space = spaces_[*name];
     space.options = GetOptions(reader);
     space.base = reader.Number();
     space.losses = reader.Number();

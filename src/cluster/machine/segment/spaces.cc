@@ -59,16 +59,16 @@ absl::StatusOr<Reply> Spaces::Apply(const SpaceName& name, const Call& call, abs
   return std::visit([&](const auto& one) { return Do(name, one, now, changed); }, call);
 }
 
-absl::StatusOr<const Spaces::Space*> Spaces::Find(const SpaceName& name) const {
+absl::StatusOr<const Spaces::KeptSpace*> Spaces::Find(const SpaceName& name) const {
   const auto found = spaces_.find(name);
   if (found != spaces_.end()) return &found->second;
   return absl::NotFoundError(
       absl::StrCat("the cluster has no space ", name.str(), " of order IDs"));
 }
 
-absl::StatusOr<Spaces::Space*> Spaces::Find(const SpaceName& name) {
-  LOCUS_ASSIGN_OR_RETURN(const Space* found, std::as_const(*this).Find(name));
-  return const_cast<Space*>(found);
+absl::StatusOr<Spaces::KeptSpace*> Spaces::Find(const SpaceName& name) {
+  LOCUS_ASSIGN_OR_RETURN(const KeptSpace* found, std::as_const(*this).Find(name));
+  return const_cast<KeptSpace*>(found);
 }
 
 absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Create& create, absl::Time now,
@@ -83,7 +83,7 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Create& create, ab
     return absl::ResourceExhaustedError(absl::StrCat("space ", name.str(), ": the cluster has ",
                                                      kMostSpaces, " spaces, which is the most"));
   }
-  Space& created = spaces_[name];
+  KeptSpace& created = spaces_[name];
   created.options = create.options;
   segment::NoteLoss(created, now);
   changed = true;
@@ -92,7 +92,7 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Create& create, ab
 
 absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Allocation& allocation,
                                  absl::Time now, bool& changed) {
-  LOCUS_ASSIGN_OR_RETURN(Space * space, Find(name));
+  LOCUS_ASSIGN_OR_RETURN(KeptSpace * space, Find(name));
   LOCUS_RETURN_IF_ERROR(
       segment::Admit(name, space->options, allocation.options, allocation.requests));
   LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(space->options, allocation.caller_now, now));
@@ -131,7 +131,7 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Allocation& alloca
 
 absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const DeclareRestored& restored,
                                  absl::Time now, bool& changed) {
-  LOCUS_ASSIGN_OR_RETURN(Space * space, Find(name));
+  LOCUS_ASSIGN_OR_RETURN(KeptSpace * space, Find(name));
   LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(space->options, restored.caller_now, now));
   segment::NoteLoss(*space, now);
   changed = true;
@@ -140,7 +140,7 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const DeclareRestored& r
 
 absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Raise& raise, absl::Time now,
                                  bool& changed) {
-  LOCUS_ASSIGN_OR_RETURN(Space * space, Find(name));
+  LOCUS_ASSIGN_OR_RETURN(KeptSpace * space, Find(name));
   LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(space->options, raise.caller_now, now));
   LOCUS_ASSIGN_OR_RETURN(const BaseRaise raised,
                          segment::Raise(*space, raise.to, raise.reach, now));
@@ -149,12 +149,12 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Raise& raise, absl
 }
 
 absl::StatusOr<SpaceOptions> Spaces::OptionsOf(const SpaceName& name) const {
-  LOCUS_ASSIGN_OR_RETURN(const Space* space, Find(name));
+  LOCUS_ASSIGN_OR_RETURN(const KeptSpace* space, Find(name));
   return space->options;
 }
 
 absl::StatusOr<SpaceView> Spaces::Show(const SpaceName& name, absl::Time now) const {
-  LOCUS_ASSIGN_OR_RETURN(const Space* space, Find(name));
+  LOCUS_ASSIGN_OR_RETURN(const KeptSpace* space, Find(name));
   std::vector<SpaceView::Section> sections;
   sections.reserve(space->sections.size());
   for (const auto& [number, section] : space->sections) {

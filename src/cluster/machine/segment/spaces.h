@@ -90,12 +90,12 @@ class Spaces {
     uint64_t head = 0;
     absl::Time granted_at;
   };
-  struct Space : segment::Space {
+  struct KeptSpace : segment::Space {
     std::map<uint16_t, Section> sections;
   };
 
-  absl::StatusOr<const Space*> Find(const SpaceName& name) const;
-  absl::StatusOr<Space*> Find(const SpaceName& name);
+  absl::StatusOr<const KeptSpace*> Find(const SpaceName& name) const;
+  absl::StatusOr<KeptSpace*> Find(const SpaceName& name);
   absl::StatusOr<Reply> Do(const SpaceName& name, const Create& create, absl::Time now,
                            bool& changed);
   absl::StatusOr<Reply> Do(const SpaceName& name, const Allocation& allocation, absl::Time now,
@@ -105,7 +105,7 @@ class Spaces {
   absl::StatusOr<Reply> Do(const SpaceName& name, const Raise& raise, absl::Time now,
                            bool& changed);
 
-  std::map<SpaceName, Space> spaces_;
+  std::map<SpaceName, KeptSpace> spaces_;
   size_t sections_ = 0;  // follows from spaces_
 };
 

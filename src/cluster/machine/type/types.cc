@@ -23,12 +23,12 @@ void Put(ByteWriter& writer, const Call& call) {
 Call GetCall(ByteReader& reader) {
   const size_t place = reader.at();
   Call call;
-  call.name = reader.Text(kLongestName, "a rule's name");
+  call.name = reader.Text(kLongestName, "a sequence type's name");
   call.expected = reader.Number();
   if (reader.Flag()) {
-    Rule& next = call.next.emplace();
+    Type& next = call.next.emplace();
     next.version = reader.Number();
-    next.text = reader.Text(kLongestText, "a rule");
+    next.text = reader.Text(kLongestText, "a sequence type");
   }
   if (!reader.ok()) return call;
   const absl::Status status = Check(call);
@@ -40,50 +40,50 @@ void Put(ByteWriter& writer, const Reply& reply) { writer.Byte(reply.done); }
 
 Reply GetReply(ByteReader& reader) { return {reader.Flag()}; }
 
-absl::StatusOr<Reply> Rules::Apply(const Call& call, bool& changed) {
+absl::StatusOr<Reply> Types::Apply(const Call& call, bool& changed) {
   changed = false;
   LOCUS_RETURN_IF_ERROR(Check(call));
-  const auto known = rules_.find(call.name);
-  const uint64_t version = known == rules_.end() ? 0 : known->second.version;
+  const auto known = types_.find(call.name);
+  const uint64_t version = known == types_.end() ? 0 : known->second.version;
   if (version != call.expected) return Reply{false};
   if (!call.next) {
-    changed = known != rules_.end();
-    if (changed) rules_.erase(known);
+    changed = known != types_.end();
+    if (changed) types_.erase(known);
     return Reply{true};
   }
-  if (known == rules_.end() && rules_.size() >= kMostTypes) {
+  if (known == types_.end() && types_.size() >= kMostTypes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the cluster has ", kMostTypes,
-                     " rules of sequences, dropped ones included, which is the most"));
+                     " sequence types, dropped ones included, which is the most"));
   }
-  rules_[call.name] = *call.next;
+  types_[call.name] = *call.next;
   changed = true;
   return Reply{true};
 }
 
-void Rules::Put(ByteWriter& writer) const {
-  writer.Size(rules_.size());
-  for (const auto& [name, rule] : rules_) {
+void Types::Put(ByteWriter& writer) const {
+  writer.Size(types_.size());
+  for (const auto& [name, type] : types_) {
     writer.Text(name);
-    writer.Number(rule.version);
-    writer.Text(rule.text);
+    writer.Number(type.version);
+    writer.Text(type.text);
   }
 }
 
-void Rules::Get(ByteReader& reader) {
-  const size_t count = reader.Size(kMostTypes, "rules of sequences");
+void Types::Get(ByteReader& reader) {
+  const size_t count = reader.Size(kMostTypes, "sequence types");
   for (size_t i = 0; i < count && reader.ok(); ++i) {
     const size_t place = reader.at();
     Call call;
-    call.name = reader.Text(kLongestName, "a rule's name");
-    Rule& rule = call.next.emplace();
-    rule.version = reader.Number();
-    rule.text = reader.Text(kLongestText, "a rule");
+    call.name = reader.Text(kLongestName, "a sequence type's name");
+    Type& type = call.next.emplace();
+    type.version = reader.Number();
+    type.text = reader.Text(kLongestText, "a sequence type");
     if (!reader.ok()) return;
-    if (!Check(call).ok() || (!rules_.empty() && !(rules_.rbegin()->first < call.name))) {
-      return reader.Fail(place, "a rule that cannot be, or is not after the one before");
+    if (!Check(call).ok() || (!types_.empty() && !(types_.rbegin()->first < call.name))) {
+      return reader.Fail(place, "an impossible sequence type, or one out of order");
     }
-    rules_.emplace_hint(rules_.end(), std::move(call.name), *std::move(call.next));
+    types_.emplace_hint(types_.end(), std::move(call.name), *std::move(call.next));
   }
 }
 

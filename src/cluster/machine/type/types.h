@@ -24,19 +24,19 @@ inline constexpr size_t kLongestName = 64;
 inline constexpr size_t kLongestText = 4096;
 inline constexpr uint64_t kHighestVersion = INT64_MAX;
 
-struct Rule {
+struct Type {
   uint64_t version = 0;  // 1 to kHighestVersion
   std::string text;
 
-  friend bool operator==(const Rule&, const Rule&) = default;
+  friend bool operator==(const Type&, const Type&) = default;
 };
 
-// Writes `next` (nullopt: removes the rule) if the rule of this name has the version `expected` (0:
+// Writes `next` (nullopt: removes the type) if the type of this name has the version `expected` (0:
 // if there is none).
 struct Call {
   std::string name;
   uint64_t expected = 0;
-  std::optional<Rule> next;
+  std::optional<Type> next;
 
   friend bool operator==(const Call&, const Call&) = default;
 };
@@ -56,12 +56,12 @@ void Put(internal::ByteWriter& writer, const Reply& reply);
 Reply GetReply(internal::ByteReader& reader);
 
 // Thread safety: none. Cost: O(log n).
-class Rules {
+class Types {
  public:
-  // `changed` becomes whether a rule was written or removed. Errors change nothing.
+  // `changed` becomes whether a type was written or removed. Errors change nothing.
   absl::StatusOr<Reply> Apply(const Call& call, bool& changed);
 
-  const std::map<std::string, Rule>& all() const { return rules_; }
+  const std::map<std::string, Type>& all() const { return types_; }
 
   // In a snapshot, at most kMostSnapshotBytes.
   void Put(internal::ByteWriter& writer) const;
@@ -70,7 +70,7 @@ class Rules {
       4 + kMostTypes * (4 + kLongestName + 8 + 4 + kLongestText);
 
  private:
-  std::map<std::string, Rule> rules_;
+  std::map<std::string, Type> types_;
 };
 
 }  // namespace locus::type_machine
