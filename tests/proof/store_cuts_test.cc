@@ -61,11 +61,11 @@ class StoreCutsTest : public ::testing::Test {
     ASSERT_TRUE(spaces.ok()) << spaces.status();
     const absl::Status created = (*spaces)->Create(SpaceName(), {}, absl::Now());
     ASSERT_TRUE(created.ok()) << created;
-    rules_ = LocusdSequenceTypeStore::Open(options).value();
+    types_ = LocusdSequenceTypeStore::Open(options).value();
     SequenceType type;
-    type.name = kRule;
-    const auto rule = rules_->Create(type);
-    ASSERT_TRUE(rule.ok()) << rule.status();
+    type.name = kType;
+    const auto created_type = types_->Create(type);
+    ASSERT_TRUE(created_type.ok()) << created_type.status();
     for (int i = 0; i < kWriters; ++i) StartWriter(i);
     ExpectToGoOn({0, 1, 2}, "before anything is cut");
   }
@@ -92,7 +92,7 @@ class StoreCutsTest : public ::testing::Test {
     }
     return count;
   }
-  // From now on these writers get numbers and sequences, read the rule, and one of them alters it.
+  // From now on these writers get numbers and sequences, read the type, and one of them alters it.
   void ExpectToGoOn(const std::set<int>& writers, const std::string& when) {
     const int64_t since = Now();
     EXPECT_TRUE(WaitUntil([&] {
@@ -137,9 +137,9 @@ class StoreCutsTest : public ::testing::Test {
       }
     }
     EXPECT_THAT(WrongOf(all), IsEmpty());
-    const auto rule = rules_->Find(kRule);
-    ASSERT_TRUE(rule.ok()) << rule.status();
-    EXPECT_GE(rule->version, altered) << "an alteration that was acknowledged is gone";
+    const auto type = types_->Find(kType);
+    ASSERT_TRUE(type.ok()) << type.status();
+    EXPECT_GE(type->version, altered) << "an alteration that was acknowledged is gone";
     cluster_->Supervise();
     cluster_->End();
     EXPECT_THAT(cluster_->wrong(), IsEmpty());
@@ -151,7 +151,7 @@ class StoreCutsTest : public ::testing::Test {
   const Secrets secrets_{directory_.str()};
   std::unique_ptr<Network> network_;
   std::unique_ptr<Cluster> cluster_;
-  std::unique_ptr<SequenceTypeStore> rules_;
+  std::unique_ptr<SequenceTypeStore> types_;
   std::vector<std::unique_ptr<Writer>> writers_;
 };
 

@@ -88,7 +88,7 @@ std::vector<std::string> WrongOf(const std::vector<StoreRecord>& records) {
   note("numbers", FlawOf(taken[Kind::kNumbers]));
   note("sequences", FlawOf(taken[Kind::kSegment]));
   note("versions", FlawOf(taken[Kind::kAltered]));
-  note("rules", StaleRead(taken[Kind::kAltered], taken[Kind::kRead]));
+  note("types", StaleRead(taken[Kind::kAltered], taken[Kind::kRead]));
   return wrong;
 }
 

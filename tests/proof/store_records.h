@@ -19,7 +19,7 @@ namespace locus::proof {
 // What all writers share: a counter, a section of order IDs, a sequence type.
 inline constexpr char kCounter[] = "invoices";
 inline constexpr uint16_t kSection = 7;
-inline constexpr char kRule[] = "invoices";
+inline constexpr char kType[] = "invoices";
 // The time limit of their calls, and of one request.
 inline constexpr absl::Duration kCallTimeout = absl::Seconds(3);
 inline constexpr absl::Duration kRequestTimeout = absl::Seconds(1);
@@ -31,12 +31,12 @@ struct StoreRecord {
     kNumbers = 'n',
     kSegment = 's',
     kAltered = 'a',
-    kOvertaken = 'o',  // another writer had altered the rule
+    kOvertaken = 'o',  // another writer had altered the type
     kRead = 'r',
     kError = 'e',
   };
   Kind kind = Kind::kError;
-  // Of rules, both are the version.
+  // Of types, both are the version.
   TakenRange taken;
   std::string error;
 };
@@ -62,7 +62,7 @@ class StoreRecords {
 // What is wrong with all records of all writers:
 //   - a number, a sequence or a version that came twice, or came to a call that began after a
 //     higher one was answered
-//   - a rule that was read older than it had been read or altered before
+//   - a type that was read older than it had been read or altered before
 //   - a call that took longer than it may, or ended with another error than UNAVAILABLE
 // Empty: nothing.
 std::vector<std::string> WrongOf(const std::vector<StoreRecord>& records);

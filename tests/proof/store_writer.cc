@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A service of a cluster of locusd that is being cut into parts: takes numbers, leases sequences,
-// and reads and alters a rule, each in a thread. Leaves each call that
-// ended in OUT (store_records.h). Runs until it is killed.
-// usage: store_writer OUT CA_FILE TOKEN_FILE HOST:PORT...
+// A service of a cluster of locusd that is being cut into parts: takes numbers, allocates
+// sequences, and reads and alters a type, each in a thread. Leaves each call that ended in OUT
+// (store_records.h). Runs until it is killed. usage: store_writer OUT CA_FILE TOKEN_FILE
+// HOST:PORT...
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -109,7 +109,7 @@ void AlterTypes(const LocusdOptions& options, Log& log) {
     SequenceType type;
     const absl::Status read =
         Record(log, Kind::kRead, [&]() -> absl::StatusOr<std::pair<uint64_t, uint64_t>> {
-          LOCUS_ASSIGN_OR_RETURN(type, store->Find(kRule));
+          LOCUS_ASSIGN_OR_RETURN(type, store->Find(kType));
           return std::pair(type.version, type.version);
         });
     if (!read.ok()) continue;

@@ -79,7 +79,7 @@ TEST(RoundPlanTest, WhatWasFreeBefore_IsTakenByAnybody) {
   EXPECT_THAT(PlanRound(input).take, SizeIs(10));
 }
 
-TEST(RoundPlanTest, ADeadOwnersLease_IsWaitedFor) {
+TEST(RoundPlanTest, ADeadOwnersOwnership_IsWaitedFor) {
   StrictSetView view = Sections(2);
   Own(view, 0, 1, "dead", absl::Seconds(3));
   const RoundPlan plan = PlanRound(Of(view, {}));

@@ -20,14 +20,14 @@ absl::Duration LongestWithoutLook(absl::Duration ttl) {
   return longest;
 }
 
-TEST(RoundTimesTest, LongLeases_AreLookedAtAThirdOfThem) {
+TEST(RoundTimesTest, LongOwnerships_AreCheckedEveryThird) {
   for (const int seconds : {3, 10, 30, 31, 60, 600}) {
     const absl::Duration ttl = absl::Seconds(seconds);
     EXPECT_LE(LongestWithoutLook(ttl), ttl / 3 + absl::Seconds(1)) << ttl;
   }
 }
 
-TEST(RoundTimesTest, ALeaseThatEnds_IsLookedAtThen) {
+TEST(RoundTimesTest, AnOwnershipThatEnds_IsCheckedThen) {
   RoundTimes times(absl::Minutes(1));
   times.Ended({}, /*looked=*/true, absl::Seconds(5), /*spread=*/true);
   times.Ended(absl::Seconds(4), /*looked=*/false, absl::Seconds(5), /*spread=*/true);

@@ -355,7 +355,7 @@ TEST(StrictApiTest, NumbersThatDoNotCome_Get503) {
       [&] { return one.Start("/v1/strict/next", R"({"uids":["7"]})").get().status == 200; }));
 }
 
-TEST(StrictApiTest, ALeaseThatHasEnded_Gets503AtOnce) {
+TEST(StrictApiTest, AnOwnershipThatHasEnded_Gets503AtOnce) {
   auto store = std::make_shared<HeldStore>();
   StrictApiOptions options;
   options.wait = absl::Minutes(10);

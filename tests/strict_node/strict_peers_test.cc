@@ -150,7 +150,7 @@ TEST_F(StrictPeersTest, ANodeThatCouldNotBeTold_IsToldLater) {
   ASSERT_NO_FATAL_FAILURE(one.StartService());
   ASSERT_TRUE(WaitUntil([&] { return one.Metric("locus_strict_looks_total") >= 2; }));
   EXPECT_EQ(one.Metric("locus_strict_nodes_alive"), 0);
-  EXPECT_EQ(one.Owned(), 0) << "the leases of the other one have not ended";
+  EXPECT_EQ(one.Owned(), 0) << "the sections of the other node have not ended";
   ASSERT_NO_FATAL_FAILURE(two.StartServer());
   ASSERT_NO_FATAL_FAILURE(one.StartServer());
   EXPECT_TRUE(WaitUntil([&] { return one.Metric("locus_strict_nodes_alive") == 1; }));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strict sequences in the store that a cluster of locusd keeps, raft://, while the network is cut:
 // between the nodes of the cluster, between these and the sequence-nodes, and around both. Three
-// lease-nodes, three sequence-nodes and three programs that draw numbers of the same users, each on
-// a host of its own. All that was drawn is checked for the strict order. With LOCUS_LONG_FAULTS
+// cluster-nodes, three sequence-nodes and three programs that draw numbers of the same users, each
+// on a host of its own. All that was drawn is checked for the strict order. With LOCUS_LONG_FAULTS
 // many random cuts follow.
 #include <algorithm>
 #include <array>
@@ -166,7 +166,7 @@ class StrictCutsTest : public ::testing::Test {
     }));
     return most;
   }
-  // Its leases have ended, and the others have its sections.
+  // Its ownerships have ended, and the others have its sections.
   void ExpectOthersToOwnAll(int node, const std::string& when) {
     EXPECT_TRUE(WaitUntil([&] {
       cluster_->Supervise();
@@ -191,8 +191,8 @@ class StrictCutsTest : public ::testing::Test {
               << ": all are served after " << (Now() - since) / 1'000'000 << " ms\n"
               << std::flush;
   }
-  // The same, by leases that were renewed since.
-  void ExpectAllServedBeyondLeases(const std::string& when) {
+  // The same, by ownerships that were renewed since.
+  void ExpectAllServedBeyondOwnerships(const std::string& when) {
     const absl::Time ended = absl::Now() + kTtl + absl::Seconds(1);
     WaitUntil([&] { return absl::Now() > ended; });
     ExpectAllServed({0, 1, 2}, when);
@@ -247,7 +247,7 @@ class StrictCutsTest : public ::testing::Test {
 };
 
 TEST_F(StrictCutsTest, CutOfEachKind_NumbersRiseInRealTimeAndAllIsServedAgain) {
-  // An owner that its callers reach, and that cannot renew its leases.
+  // An owner that its callers reach, and that cannot renew its ownership.
   int owner = MostOwner();
   for (int i = 0; i < kClusterNodes; ++i) {
     network_->Cut(HostOf(owner), i);
@@ -257,7 +257,8 @@ TEST_F(StrictCutsTest, CutOfEachKind_NumbersRiseInRealTimeAndAllIsServedAgain) {
   ExpectAllServed({0, 1, 2}, "a sequence-node does not reach the cluster");
   HealAndExpectAllServed("a sequence-node did not reach the cluster");
 
-  // An owner, a caller and the leader, on an island: the caller is answered until the leases end.
+  // An owner, a caller and the leader, on an island: the caller is answered until its ownership
+  // ends.
   owner = MostOwner();
   int leader = Leader();
   network_->CutOff({leader, HostOf(owner), HostOfCaller(0)});
@@ -265,7 +266,7 @@ TEST_F(StrictCutsTest, CutOfEachKind_NumbersRiseInRealTimeAndAllIsServedAgain) {
   const int64_t taken_over = Now();
   ExpectAllServed({1, 2}, "an owner, a caller and the leader are cut off");
   callers_[0].ReadMore();
-  EXPECT_LT(callers_[0].Latest(), taken_over) << "an owner answered after its leases had ended";
+  EXPECT_LT(callers_[0].Latest(), taken_over) << "an owner answered after its ownership had ended";
   HealAndExpectAllServed("an owner, a caller and the leader were cut off");
 
   // One direction: the cluster hears the owner, whose renewals come in, and their answers do not.
@@ -280,14 +281,14 @@ TEST_F(StrictCutsTest, CutOfEachKind_NumbersRiseInRealTimeAndAllIsServedAgain) {
   // The leader hears no other node of the cluster, or is not heard; sequence-nodes reach it.
   leader = Leader();
   for (int i = 0; i < kClusterNodes; ++i) network_->Cut(i, leader);
-  ExpectAllServedBeyondLeases("the leader hears no other node");
+  ExpectAllServedBeyondOwnerships("the leader hears no other node");
   HealAndExpectAllServed("a leader heard nobody");
   leader = Leader();
   for (int i = 0; i < kClusterNodes; ++i) {
     network_->Cut(i, leader);
     network_->Cut(leader, i);
   }
-  ExpectAllServedBeyondLeases("the leader is cut off the other nodes");
+  ExpectAllServedBeyondOwnerships("the leader is cut off the other nodes");
   HealAndExpectAllServed("the leader was cut off the other nodes");
 
   if (std::getenv("LOCUS_LONG_FAULTS") != nullptr) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three sequence-nodes over etcd, and six processes that draw numbers of the same users, while
-// nodes are killed, stopped beyond their leases, cut off the store or the callers, and handed over,
-// and while the store stalls and is put back. All that was drawn is checked for the strict order.
+// nodes are killed, stopped beyond the end of their ownership, cut off the store or the callers,
+// and handed over, and while the store stalls and is put back. All that was drawn is checked for
+// the strict order.
 //
 // strict_proof_test --numbers=N   goes on until so many were drawn [20,000,000]
 //                   --seed=S      in which order things go wrong [1]
@@ -149,7 +150,7 @@ class StrictProof : public ::testing::Test {
   void StallStore() {
     Say("the store stalls for a while");
     etcd_.Stall();
-    // On a machine that is slow, it is longer than a lease.
+    // On a machine that is slow, it is longer than an ownership.
     const uint64_t before = Drawn();
     EXPECT_TRUE(WaitUntil([&] {
       return Drawn() >= before + 200'000 || !AskSection(0, absl::Milliseconds(200)).ok();
@@ -157,8 +158,8 @@ class StrictProof : public ::testing::Test {
     etcd_.Resume();
     AllAnswer();
   }
-  void StallStoreBeyondLeases() {
-    Say("the store stalls beyond all leases");
+  void StallStoreBeyondOwnerships() {
+    Say("the store stalls until all ownerships have ended");
     etcd_.Stall();
     EXPECT_TRUE(WaitUntil([&] { return !AskSection(0, absl::Milliseconds(200)).ok(); }));
     etcd_.Resume();
@@ -190,7 +191,7 @@ class StrictProof : public ::testing::Test {
     StartCaller();
   }
 
-  // Its leases have ended.
+  // Its ownerships have ended.
   void WaitUntilOthersOwnAll(int node) {
     EXPECT_TRUE(WaitUntil([&] {
       uint64_t owned = 0;
@@ -264,7 +265,7 @@ TEST_F(StrictProof, NumbersRiseInRealTimeWhateverGoesWrong) {
       [&] { CutNodeFromStore(node()); },
       [&] { CutNodeFromCallers(node()); },
       [&] { StallStore(); },
-      [&] { StallStoreBeyondLeases(); },
+      [&] { StallStoreBeyondOwnerships(); },
       [&] { RestoreStore(); },
       [&] { PutStoreBack(); },
       [&] { StopNode(node()); },

@@ -126,7 +126,8 @@ class ClusterAuditClickHouseTest : public ::testing::Test {
     renewal.caller_now = clock_.Now();
     EXPECT_EQ(store->Renew(space_, renewal).status().code(), absl::StatusCode::kAborted);
   }
-  // A rule that is created, altered and dropped; and a change that is refused, which is none.
+  // A sequence type that is created, altered and dropped; and a change that is refused, which is
+  // none.
   void UseTypes(TestCluster& cluster) {
     const type_machine::Type one{100, internal::TypeTextOf(SequenceType())};
     const type_machine::Type other{101, one.text};

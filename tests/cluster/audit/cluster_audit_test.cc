@@ -99,7 +99,7 @@ TEST_F(ClusterAuditTest, EachKindOfFact_HasAKindOfRecord) {
   EXPECT_EQ(rows.at(1)["trace_id"], "");
 }
 
-TEST_F(ClusterAuditTest, RulesOfSequences_AreToldAsWhatWasDoneToThem) {
+TEST_F(ClusterAuditTest, SequenceTypes_AreRecordedAsCreatedAlteredOrDropped) {
   SequenceType type;
   type.step = 5;
   const std::string one = internal::TypeTextOf(type);
@@ -109,7 +109,7 @@ TEST_F(ClusterAuditTest, RulesOfSequences_AreToldAsWhatWasDoneToThem) {
   using Stored = std::optional<type_machine::Type>;
   auto fact = [&](Stored before, Stored after) {
     Fact of = FactOf(Fact::Kind::kTypeChanged);
-    of.rule = {"tickets", std::move(before), std::move(after)};
+    of.type = {"tickets", std::move(before), std::move(after)};
     return of;
   };
   const auto rows = RowsOf("node", [&](ClusterAudit& audit) {

@@ -55,8 +55,8 @@ class ExtremeRequests {
         }
       }
       if (const auto* segments = std::get_if<segment_machine::Reply>(&answer.reply)) {
-        if (const auto* lease = std::get_if<SegmentReply>(segments)) {
-          for (const SegmentGrant& grant : lease->grants) {
+        if (const auto* allocated = std::get_if<SegmentReply>(segments)) {
+          for (const SegmentGrant& grant : allocated->grants) {
             numbers_.push_back(grant.segment.first + grant.segment.length);
           }
         }
@@ -185,12 +185,12 @@ class ExtremeRequests {
         return Call(segment_machine::Raise{
             Number(), Below(2) == 0 ? RaiseReach::kAnywhere : RaiseReach::kNearFloor, CallerNow()});
       default: {
-        segment_machine::Allocation lease{order_, {}, CallerNow()};
+        segment_machine::Allocation allocation{order_, {}, CallerNow()};
         for (uint64_t i = Below(3); i > 0; --i) {
-          lease.requests.push_back({static_cast<uint16_t>(Below(3) * Pick({1, 32767})),
-                                    uint64_t{64} << Below(40), Below(2) == 0 ? 0 : Number()});
+          allocation.requests.push_back({static_cast<uint16_t>(Below(3) * Pick({1, 32767})),
+                                         uint64_t{64} << Below(40), Below(2) == 0 ? 0 : Number()});
         }
-        return Call(lease);
+        return Call(allocation);
       }
     }
   }

@@ -36,12 +36,12 @@ class StoreLimitsTest : public MachineTest {
   }
   segment_machine::Call Create() const { return segment_machine::Create{options_, now_}; }
   // Of `count` sections from `first` on.
-  segment_machine::Call Lease(uint32_t first, size_t count) const {
-    segment_machine::Allocation lease{options_, {}, now_};
+  segment_machine::Call Allocate(uint32_t first, size_t count) const {
+    segment_machine::Allocation allocation{options_, {}, now_};
     for (size_t i = 0; i < count; ++i) {
-      lease.requests.push_back({static_cast<uint16_t>(first + i), 64, 0});
+      allocation.requests.push_back({static_cast<uint16_t>(first + i), 64, 0});
     }
-    return lease;
+    return allocation;
   }
   static SpaceName Named(size_t number) {
     return *SpaceName::Parse(absl::StrCat("space-", number));
@@ -107,25 +107,25 @@ TEST_F(StoreLimitsTest, MostSectionsAndGrants_TheNextIsRefused) {
   for (size_t space = 0; space < segment_machine::kMostSections / 65536; ++space) {
     ASSERT_TRUE(DoIn(Named(space), Create()).status.ok());
     for (uint32_t first = 0; first < 65536; first += kOfOne) {
-      const Answer answer = DoIn(Named(space), Lease(first, kOfOne), Of(++session));
+      const Answer answer = DoIn(Named(space), Allocate(first, kOfOne), Of(++session));
       ASSERT_TRUE(answer.status.ok()) << answer.status;
     }
   }
   EXPECT_EQ(machine_.segments().sections(), segment_machine::kMostSections);
-  ExpectFull(DoIn(Named(0), Lease(0, 1), Of(++session)), "262144");
-  EXPECT_TRUE(DoIn(Named(0), Lease(0, kOfOne), Of(1, 2)).status.ok()) << "in place of its last";
+  ExpectFull(DoIn(Named(0), Allocate(0, 1), Of(++session)), "262144");
+  EXPECT_TRUE(DoIn(Named(0), Allocate(0, kOfOne), Of(1, 2)).status.ok()) << "in place of its last";
   ASSERT_TRUE(DoIn(Named(77), Create()).status.ok());
-  ExpectFull(DoIn(Named(77), Lease(0, 1)), "sections");
+  ExpectFull(DoIn(Named(77), Allocate(0, 1)), "sections");
   ExpectSnapshotIsReadAgain();
 }
 
-TEST_F(StoreLimitsTest, MostRules_TheNextIsRefused) {
+TEST_F(StoreLimitsTest, MostTypes_TheNextIsRefused) {
   const std::string text(type_machine::kLongestText, 'x');
   auto add = [&](size_t number) {
     return Do(type_machine::Call{absl::StrCat(number), 0, type_machine::Type{1, text}});
   };
   for (size_t i = 0; i < type_machine::kMostTypes; ++i) ASSERT_TRUE(add(i).status.ok());
-  ExpectFull(add(type_machine::kMostTypes), "1024 rules");
+  ExpectFull(add(type_machine::kMostTypes), "1024 sequence types");
   EXPECT_TRUE(Do(type_machine::Call{"0", 1, type_machine::Type{2, "y"}}).status.ok());
   ExpectSnapshotIsReadAgain();
   type_machine::Call longer{"a", 0, type_machine::Type{1, text + "x"}};

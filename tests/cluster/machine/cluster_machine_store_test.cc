@@ -26,7 +26,8 @@ class StoreTest : public MachineTest {
     call.ttl = ttl;
     return call;
   }
-  segment_machine::Call Lease(uint64_t seen = 0, uint16_t section = 7, uint64_t length = 64) const {
+  segment_machine::Call Allocate(uint64_t seen = 0, uint16_t section = 7,
+                                 uint64_t length = 64) const {
     return segment_machine::Allocation{options_, {{section, length, seen}}, now_};
   }
   uint64_t Base() const { return machine_.segments().Show(space_, now_)->base; }
@@ -43,9 +44,9 @@ class StoreTest : public MachineTest {
   static SegmentReply ReplyIn(const Answer& answer) {
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     const auto* reply = std::get_if<segment_machine::Reply>(&answer.reply);
-    const auto* lease = reply == nullptr ? nullptr : std::get_if<SegmentReply>(reply);
-    EXPECT_NE(lease, nullptr);
-    return lease == nullptr ? SegmentReply{{SegmentGrant()}, now(), false} : *lease;
+    const auto* allocation = reply == nullptr ? nullptr : std::get_if<SegmentReply>(reply);
+    EXPECT_NE(allocation, nullptr);
+    return allocation == nullptr ? SegmentReply{{SegmentGrant()}, now(), false} : *allocation;
   }
   void Restart() {
     const std::string bytes = machine_.Snapshot();
@@ -61,14 +62,14 @@ class StoreTest : public MachineTest {
 
 TEST_F(StoreTest, RequestSentAgain_IsCarriedOutOnce_AlsoAfterASnapshot) {
   ASSERT_TRUE(Do(Create(), Of(1, 1)).status.ok());
-  const Answer lease = Do(Lease(), Of(1, 2));
+  const Answer allocation = Do(Allocate(), Of(1, 2));
   const Answer number = Do(Take("a"), Of(2, 1));
   Restart();
-  EXPECT_EQ(Do(Lease(), Of(1, 2)), lease);
+  EXPECT_EQ(Do(Allocate(), Of(1, 2)), allocation);
   EXPECT_EQ(Do(Take("a"), Of(2, 1)), number);
   EXPECT_EQ(ValueIn(Do(Take("a"), Of(2, 2))), 2);
-  EXPECT_EQ(ReplyIn(Do(Lease(), Of(1, 3))).grants[0].segment.first,
-            ReplyIn(lease).grants[0].segment.end());
+  EXPECT_EQ(ReplyIn(Do(Allocate(), Of(1, 3))).grants[0].segment.first,
+            ReplyIn(allocation).grants[0].segment.end());
 }
 
 // An operator has advanced the time, or all nodes were down and their clocks are ahead: processes
@@ -128,7 +129,7 @@ TEST_F(StoreTest, CounterWithTtl_IsForgottenAndSweptByTheMachinesTime) {
   EXPECT_EQ(ValueIn(Do(Take("b"))), 2);
 }
 
-TEST_F(StoreTest, ChangedRule_IsOneFactHoweverOftenItIsAskedFor) {
+TEST_F(StoreTest, ChangedType_IsOneFactHoweverOftenItIsAskedFor) {
   const type_machine::Type one{7, "one"}, two{8, "two"};
   auto change = [this](uint64_t expected, std::optional<type_machine::Type> next, uint64_t serial) {
     Do(type_machine::Call{"a", expected, std::move(next)}, Of(1, serial));
@@ -149,7 +150,7 @@ TEST_F(StoreTest, ChangedRule_IsOneFactHoweverOftenItIsAskedFor) {
   EXPECT_EQ(change(0, std::nullopt, 5), Changes()) << "there is none";
 }
 
-TEST_F(StoreTest, Rule_ChangesOnlyFromTheVersionThatIsKnown) {
+TEST_F(StoreTest, Type_ChangesOnlyFromTheVersionThatIsKnown) {
   auto swap = [this](const char* name, uint64_t expected, std::optional<type_machine::Type> next,
                      std::optional<RequestId> id = std::nullopt) {
     const Answer answer = Do(type_machine::Call{name, expected, std::move(next)}, id);
@@ -192,24 +193,24 @@ TEST_F(StoreTest, ChangeThatWasRefused_StaysRefusedHoweverLateACopyComes) {
 
 TEST_F(StoreTest, SeenAboveTheHead_IsALoss) {
   ASSERT_TRUE(Do(Create()).status.ok());
-  const uint64_t end = ReplyIn(Do(Lease())).grants[0].segment.end();
+  const uint64_t end = ReplyIn(Do(Allocate())).grants[0].segment.end();
   const Machine older = machine_;
-  const uint64_t seen = ReplyIn(Do(Lease())).grants[0].segment.end();
+  const uint64_t seen = ReplyIn(Do(Allocate())).grants[0].segment.end();
   EXPECT_GT(seen, end);
   machine_ = older;  // as if all data directories had been put back
-  const SegmentReply reply = ReplyIn(Do(Lease(seen)));
+  const SegmentReply reply = ReplyIn(Do(Allocate(seen)));
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(reply.grants[0].segment.first, seen);
 }
 
 TEST_F(StoreTest, SeenThatNobodyCanHaveBeenGranted_IsRefusedAndChangesNothing) {
   ASSERT_TRUE(Do(Create()).status.ok());
-  const uint64_t end = ReplyIn(Do(Lease())).grants[0].segment.end();
+  const uint64_t end = ReplyIn(Do(Allocate())).grants[0].segment.end();
   const std::string before = machine_.Snapshot();
   const uint64_t highest = segment_rules::HighestSeen(options_, now_);
   for (const uint64_t seen :
        {highest + 1, segment_rules::kEndOfSequences - 128, segment_rules::kEndOfSequences}) {
-    const Answer answer = Do(Lease(seen, 3));
+    const Answer answer = Do(Allocate(seen, 3));
     EXPECT_EQ(answer.status.code(), absl::StatusCode::kFailedPrecondition) << answer.status;
     for (const std::string& part : {absl::StrCat(seen), absl::StrCat(highest),
                                     std::string("section 3"), std::string("locus store raise")}) {
@@ -217,12 +218,12 @@ TEST_F(StoreTest, SeenThatNobodyCanHaveBeenGranted_IsRefusedAndChangesNothing) {
     }
     EXPECT_LT(answer.status.message().size(), kMostMessageBytes) << "it would be cut";
   }
-  // One such request refuses the whole lease.
+  // One such request refuses the whole allocation.
   const segment_machine::Call both =
       segment_machine::Allocation{options_, {{3, 64, 0}, {7, 64, highest + 1}}, now_};
   EXPECT_EQ(Do(both).status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(machine_.Snapshot(), before);
-  EXPECT_EQ(ReplyIn(Do(Lease(end))).grants[0].segment.first, end);
+  EXPECT_EQ(ReplyIn(Do(Allocate(end))).grants[0].segment.first, end);
 }
 
 // Who claims as much as he can, in every way that a client has, gets base so far ahead and no
@@ -235,19 +236,19 @@ TEST_F(StoreTest, LossesThatClientsClaim_NeverCarryBaseFurtherThanTimeTakesBack)
   for (uint16_t i = 0; i < 200; ++i) {
     const uint16_t section = i % 256;
     // All of the lead of one section: above base, and so a "loss" for whoever shows it elsewhere.
-    const SegmentReply all = ReplyIn(Do(Lease(0, section, options_.max_lead)));
+    const SegmentReply all = ReplyIn(Do(Allocate(0, section, options_.max_lead)));
     head = std::max(head, all.grants[0].segment.end());
     const uint64_t highest = segment_rules::HighestSeen(options_, now_);
     for (const uint64_t seen : {Base() + 1, head, Base() + options_.max_lead, highest}) {
       const auto other = static_cast<uint16_t>((section + 1) % 256);
-      const Answer answer = Do(Lease(seen, other));
+      const Answer answer = Do(Allocate(seen, other));
       losses += answer.status.ok() && ReplyIn(answer).loss_noticed;
     }
     ASSERT_LE(Base(), most);
   }
   EXPECT_GT(losses, 0u) << "they were refused before any was claimed";
   now_ += segment_rules::FloorTime(options_, static_cast<int64_t>(most - FloorAfter({})));
-  const SegmentReply reply = ReplyIn(Do(Lease()));
+  const SegmentReply reply = ReplyIn(Do(Allocate()));
   EXPECT_EQ(reply.grants[0].segment.length, 64u);
   EXPECT_LE(reply.grants[0].segment.first, FloorAfter(absl::Seconds(1)));
 }
@@ -262,21 +263,21 @@ TEST_F(StoreTest, SeenAfterSevenForgottenLosses_IsALoss) {
     ASSERT_TRUE(Do(segment_machine::Call(segment_machine::DeclareRestored{now_})).status.ok());
   }
   uint64_t seen = 0;
-  while (true) {  // to the last sequence that may be leased
-    const Segment segment = ReplyIn(Do(Lease(0, 7, options_.max_lead))).grants[0].segment;
+  while (true) {  // to the last sequence that may be allocated
+    const Segment segment = ReplyIn(Do(Allocate(0, 7, options_.max_lead))).grants[0].segment;
     if (segment.length == 0) break;
     seen = segment.end();
   }
   machine_ = older;
   now_ -= segment_rules::kLossMargin;
   EXPECT_EQ(seen, segment_rules::HighestSeen(options_, now_));
-  const SegmentReply reply = ReplyIn(Do(Lease(seen)));
+  const SegmentReply reply = ReplyIn(Do(Allocate(seen)));
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(reply.grants[0].segment.first, seen);
 }
 
 // What an operator raised base to is no claim of a client.
-TEST_F(StoreTest, RaisedFarAhead_LeasesGoOnAboveWhatTheySee) {
+TEST_F(StoreTest, RaisedFarAhead_AllocationsStayAboveTheSeen) {
   ASSERT_TRUE(Do(Create()).status.ok());
   const Machine older = machine_;
   const uint64_t to = segment_rules::HighestSeen(options_, now_) + (uint64_t{1} << 30);
@@ -286,15 +287,16 @@ TEST_F(StoreTest, RaisedFarAhead_LeasesGoOnAboveWhatTheySee) {
   ASSERT_TRUE(raise(to).status.ok());
   uint64_t seen = 0;
   for (int i = 0; i < 3; ++i) {
-    const SegmentReply reply = ReplyIn(Do(Lease(seen)));
+    const SegmentReply reply = ReplyIn(Do(Allocate(seen)));
     EXPECT_FALSE(reply.loss_noticed);
     EXPECT_GE(reply.grants[0].segment.first, std::max(seen, to));
     seen = reply.grants[0].segment.end();
   }
-  machine_ = older;  // all data were put back: nothing is leased until an operator raises it again
-  EXPECT_EQ(Do(Lease(seen)).status.code(), absl::StatusCode::kFailedPrecondition);
+  machine_ =
+      older;  // all data were put back: nothing is allocated until an operator raises it again
+  EXPECT_EQ(Do(Allocate(seen)).status.code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(raise(seen).status.ok());
-  EXPECT_GE(ReplyIn(Do(Lease(seen))).grants[0].segment.first, seen);
+  EXPECT_GE(ReplyIn(Do(Allocate(seen))).grants[0].segment.first, seen);
 }
 
 TEST_F(StoreTest, WithoutCountersAndSpaces_AllIsVersion2) {
@@ -333,13 +335,13 @@ TEST_F(StoreTest, SnapshotOfVersion2_IsReadAndWrittenAsItWas) {
 
 TEST_F(StoreTest, CutAnywhereOrLonger_IsRefused) {
   ASSERT_TRUE(Do(Create(), Of(1, 1)).status.ok());
-  Do(Lease(), Of(1, 2));
+  Do(Allocate(), Of(1, 2));
   Do(Take("a", absl::Hours(1)), Of(2, 1));
   const std::string snapshot = machine_.Snapshot();
   const Command command{
       now_,
       false,
-      {{Of(1, 3), space_, Lease()},
+      {{Of(1, 3), space_, Allocate()},
        {Of(1, 4), space_, Create()},
        {Of(2, 2), space_, Take("a")},
        {std::nullopt, space_,

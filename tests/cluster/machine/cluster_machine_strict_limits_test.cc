@@ -102,7 +102,7 @@ TEST_F(StrictLimitsTest, MostOwners_TheNextIsRefusedUntilOneHasNoSection) {
   EXPECT_TRUE(DoIn(Named(0), Take(next, 8888, 1)).status.ok());
 }
 
-// The owners of sections 0 to 4095, one each; those of the first `ended` have leases that have
+// The owners of sections 0 to 4095, one each; those of the first `ended` have ownerships that have
 // ended.
 class MostOwnersTest : public StrictLimitsTest {
  protected:
@@ -144,7 +144,7 @@ TEST_F(MostOwnersTest, SectionIsHandedOver_ItsSuccessorTakesItsPlace) {
   EXPECT_EQ(holders(), strict_machine::kMostHolders);
 }
 
-TEST_F(MostOwnersTest, LeasesThatHaveEnded_MakeRoomForANewOwner_AlsoOfAnotherSet) {
+TEST_F(MostOwnersTest, EndedOwnerships_MakeRoomForANewOwner_AlsoOfAnotherSet) {
   Fill(4000);
   const uint64_t version = Show(0).set.table_version;
   EXPECT_TRUE(DoIn(Named(1), Take(next_, 5, 1)).status.ok());
@@ -161,7 +161,7 @@ TEST_F(MostOwnersTest, LeasesThatHaveEnded_MakeRoomForANewOwner_AlsoOfAnotherSet
   ExpectSnapshotIsReadAgain();
 }
 
-TEST_F(MostOwnersTest, NoLeaseHasEnded_NothingIsChanged) {
+TEST_F(MostOwnersTest, NoOwnershipHasEnded_NothingIsChanged) {
   Fill(0);
   ExpectFull(DoIn(Named(1), Take(next_, 5, 1)), "4096 owners");
   const std::string before = machine_.Snapshot();

@@ -85,7 +85,7 @@ class Simulation final : public SessionSimulation<Client, Operation> {
         return PutBack(client);
       case 3:
       case 4:
-        return Lease(client);
+        return Allocate(client);
       case 5:
       case 6:
         return Take(client);
@@ -234,7 +234,7 @@ class Simulation final : public SessionSimulation<Client, Operation> {
     range.last = range.first + static_cast<uint64_t>(used) - 1;
     Call(client, SpaceName(), call);
   }
-  void Lease(Client& client) {
+  void Allocate(Client& client) {
     const auto section = static_cast<uint16_t>(random_.Below(2));
     Call(client, space_, segment_machine::Allocation{options_, {{section, 128, 0}}, {}});
   }
@@ -275,13 +275,13 @@ class Simulation final : public SessionSimulation<Client, Operation> {
     }
     created_ = true;
     const auto& call = std::get<segment_machine::Call>(operation.request.action);
-    const auto* lease = std::get_if<segment_machine::Allocation>(&call);
-    if (lease == nullptr) return;
+    const auto* allocation = std::get_if<segment_machine::Allocation>(&call);
+    if (allocation == nullptr) return;
     const auto& reply = std::get<SegmentReply>(std::get<segment_machine::Reply>(answer.reply));
     const Segment& segment = reply.grants.at(0).segment;
     if (segment.length == 0) return;
     ++covered_.segments;
-    taken_[absl::StrCat("section ", lease->requests[0].section)].push_back(
+    taken_[absl::StrCat("section ", allocation->requests[0].section)].push_back(
         {operation.called, ended, segment.first, segment.end() - 1});
   }
 

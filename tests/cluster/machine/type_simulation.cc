@@ -15,18 +15,18 @@ namespace {
 
 using type_machine::Type;
 
-// A call about one rule, and its answer.
+// A call about one type, and its answer.
 struct TypeOperation {
   bool is_read = false;
   type_machine::Call change;
   bool done = false;         // of a change
-  std::optional<Rule> seen;  // of a read
+  std::optional<Type> seen;  // of a read
 };
 
-// One rule, as a sequential object.
+// One type, as a sequential object.
 struct TypeModel {
   using Operation = TypeOperation;
-  using State = std::optional<Rule>;
+  using State = std::optional<Type>;
 
   static bool Step(State& state, const Operation& operation, bool answered) {
     if (operation.is_read) return state == operation.seen;
@@ -53,7 +53,7 @@ std::string TextOf(const linear::Call<TypeOperation>& call) {
                       "\"", one.done ? ": done" : "");
 }
 
-// What is wrong with the calls about one rule; empty: nothing.
+// What is wrong with the calls about one type; empty: nothing.
 std::string FlawOf(const TypeHistory& history) {
   const linear::Report report = linear::Check<TypeModel>(history);
   if (report.verdict == linear::Verdict::kLinearizable) return "";
@@ -69,12 +69,12 @@ std::string FlawOf(const TypeHistory& history) {
 }
 
 struct Operation : SessionCall {
-  std::string name;  // of the rule
-  TypeOperation of_rule;
+  std::string name;  // of the type
+  TypeOperation of_type;
 };
 
 struct Client : SessionClient {
-  std::map<std::string, std::optional<Rule>> known;  // what it read or wrote last, by name
+  std::map<std::string, std::optional<Type>> known;  // what it read or wrote last, by name
 };
 
 class Simulation final : public SessionSimulation<Client, Operation> {
@@ -86,9 +86,9 @@ class Simulation final : public SessionSimulation<Client, Operation> {
     Operation& read = operations_[tag];
     Client* const client = WhoWaitsFor(tag);
     if (client == nullptr) return;  // given up
-    const auto& rules = machine.types().all();
-    const auto found = rules.find(read.name);
-    if (found != rules.end()) read.of_rule.seen = found->second;
+    const auto& types = machine.types().all();
+    const auto found = types.find(read.name);
+    if (found != types.end()) read.of_type.seen = found->second;
     End(*client, read);
   }
 
@@ -96,7 +96,7 @@ class Simulation final : public SessionSimulation<Client, Operation> {
   void CheckHistories() override {
     for (const char* name : {"a", "b"}) {
       const std::string wrong = FlawOf(HistoryOf(name));
-      if (!wrong.empty()) OnFailure(absl::StrCat("rule ", name, ": ", wrong));
+      if (!wrong.empty()) OnFailure(absl::StrCat("sequence type ", name, ": ", wrong));
     }
   }
 
@@ -112,36 +112,36 @@ class Simulation final : public SessionSimulation<Client, Operation> {
   void Read(Client& client, const std::string& name) {
     Operation& operation = Begin(client);
     operation.name = name;
-    operation.of_rule.is_read = true;
+    operation.of_type.is_read = true;
     replicas_.Read(SomeNode(), *client.tag);
   }
 
-  // As SequenceTypeStore does: a new rule begins with a version that there never was.
-  void Change(Client& client, const std::string& name, const std::optional<Rule>& known) {
+  // As SequenceTypeStore does: a new type begins with a version that there never was.
+  void Change(Client& client, const std::string& name, const std::optional<Type>& known) {
     Operation& operation = Begin(client);
     operation.name = name;
     type_machine::Call call{name, known ? known->version : 0, std::nullopt};
     if (!known || !random_.OneIn(4)) {
       call.next =
-          Rule{known ? known->version + 1 : ++created_ * 1'000'000, absl::StrCat("r", *client.tag)};
+          Type{known ? known->version + 1 : ++created_ * 1'000'000, absl::StrCat("r", *client.tag)};
     }
-    operation.of_rule.change = call;
+    operation.of_type.change = call;
     operation.request = {NextId(client), SpaceName(), std::move(call)};
     Send(client);
   }
 
   void Learn(Client& client, Operation& operation) override {
-    TypeOperation& of_rule = operation.of_rule;
-    if (of_rule.is_read) {
-      client.known[operation.name] = of_rule.seen;
+    TypeOperation& of_type = operation.of_type;
+    if (of_type.is_read) {
+      client.known[operation.name] = of_type.seen;
       ++covered_.reads;
       return;
     }
-    const type_machine::Call& change = of_rule.change;
-    of_rule.done = std::get<type_machine::Reply>(operation.answer->reply).done;
+    const type_machine::Call& change = of_type.change;
+    of_type.done = std::get<type_machine::Reply>(operation.answer->reply).done;
     client.known.erase(operation.name);
-    if (of_rule.done) client.known[operation.name] = change.next;
-    ++(!of_rule.done          ? covered_.refused
+    if (of_type.done) client.known[operation.name] = change.next;
+    ++(!of_type.done          ? covered_.refused
        : !change.next         ? covered_.dropped
        : change.expected == 0 ? covered_.created
                               : covered_.altered);
@@ -150,8 +150,8 @@ class Simulation final : public SessionSimulation<Client, Operation> {
   TypeHistory HistoryOf(const std::string& name) const {
     TypeHistory history;
     for (const Operation& one : operations_) {
-      if (one.name != name || (one.of_rule.is_read && !one.returned)) continue;
-      history.push_back({one.called, one.returned, one.of_rule});
+      if (one.name != name || (one.of_type.is_read && !one.returned)) continue;
+      history.push_back({one.called, one.returned, one.of_type});
     }
     return history;
   }

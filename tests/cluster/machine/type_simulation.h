@@ -13,11 +13,11 @@ struct TypesCovered : ClusterCovered {
   uint64_t created = 0, altered = 0, dropped = 0, refused = 0, reads = 0;  // answered
 };
 
-// One run: one, three or five nodes, and clients that create, alter, drop and read rules of
+// One run: one, three or five nodes, and clients that create, alter, drop and read types of
 // sequences, send again, give up, crash and begin another session. Empty: nothing went wrong.
-//   - what clients saw of each rule is linearizable: who reads after an alteration was
+//   - what clients saw of each type is linearizable: who reads after an alteration was
 //     acknowledged, or after somebody read it, sees it or a later one, so that nobody goes on by an
-//     older rule; a version is altered or dropped once
+//     older type; a version is altered or dropped once
 //   - a change is made once, and gets that answer however often it is sent
 //   - all nodes are equal after each entry
 std::string SimulateTypes(uint64_t seed, const Flaws& flaws, TypesCovered& covered);

@@ -20,7 +20,7 @@ TEST(TypeSimulation, RandomHistories_KeepEveryInvariant) {
     const std::string wrong = SimulateTypes(seed, {}, covered);
     ASSERT_EQ(wrong, "") << "replay with --seed=" << seed;
   }
-  std::cout << seeds << " seeds: " << covered.created << " rules created, " << covered.altered
+  std::cout << seeds << " seeds: " << covered.created << " types created, " << covered.altered
             << " altered, " << covered.dropped << " dropped, " << covered.refused
             << " changes of another version refused, " << covered.reads << " reads; "
             << covered.Text() << "\n";

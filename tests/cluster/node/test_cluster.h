@@ -16,7 +16,7 @@
 
 namespace locus {
 
-// Lease nodes with their threads, files and sockets, all in this process.
+// Cluster nodes with their threads, files and sockets, all in this process.
 // Thread safety: none, but that stores may be used by any thread.
 class TestCluster {
  public:

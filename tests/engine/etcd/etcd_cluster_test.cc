@@ -55,7 +55,7 @@ TEST_F(EtcdClusterTest, LeaderKilledAgainAndAgain_NoIdTwice) {
     ASSERT_TRUE(WaitUntil([&] { return (leader = server_.Leader()) >= 0; }));
     server_.KillHard(leader);
     processes.KillAndRestart(i);
-    ASSERT_TRUE(processes.WaitForEach(5000)) << "a new process leases from the others";
+    ASSERT_TRUE(processes.WaitForEach(5000)) << "a new process is served by the others";
     ASSERT_TRUE(server_.StartMember(leader));
     ASSERT_TRUE(server_.WaitForLeader());
   }
@@ -63,7 +63,7 @@ TEST_F(EtcdClusterTest, LeaderKilledAgainAndAgain_NoIdTwice) {
   EXPECT_EQ(processes.Repeated(), "");
   EXPECT_EQ(processes.losses(), 0u);
   std::cout << processes.drawn() << " order IDs, " << processes.store_failures()
-            << " leases failed\n";
+            << " allocations failed\n";
 }
 
 TEST_F(EtcdClusterTest, MemberStalled_OthersServe) {
@@ -79,7 +79,7 @@ TEST_F(EtcdClusterTest, MemberStalled_OthersServe) {
     server_.Stall(kept);
     // A write to the stalled member may have been served: it is not repeated, and no caller is held
     // beyond its time. The calls after it go to the other members, once they have a leader; this
-    // one as well, if the member was too slow for the lease before.
+    // one as well, if the member was too slow for the allocation before.
     absl::Time begin = absl::Now();
     absl::Status status = TryAllocate(*store, 0, end).status();
     EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
@@ -145,9 +145,9 @@ TEST_F(EtcdClusterTest, MembersWipedOneByOne_LoseNothing) {
   EXPECT_EQ(view->losses, 1u);
 }
 
-// Two members are lost for good, and the third had not heard of their last leases. It keeps its
-// log, so a new process cannot tell.
-TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByWhoLeasedBefore) {
+// Two members are lost for good, and the third had not heard of their last allocations. It keeps
+// its log, so a new process cannot tell.
+TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByEarlierClients) {
   int leader = -1;
   ASSERT_TRUE(WaitUntil([&] { return (leader = server_.Leader()) >= 0; }));
   int lagging = (leader + 1) % 3;
@@ -155,7 +155,7 @@ TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByWhoLeasedBe
   std::swap(options.endpoints[0], options.endpoints[static_cast<size_t>(leader)]);
   auto store = MustOpen(options);
   AllocateInTime(*store);
-  // A linearizable read from that member: it knows of the space and the first lease.
+  // A linearizable read from that member: it knows of the space and the first allocation.
   ASSERT_TRUE(
       WaitUntil([&] { return MustOpen(server_.options(lagging))->ReadOptions(SpaceName()).ok(); }));
   server_.Stall(lagging);
@@ -169,9 +169,9 @@ TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByWhoLeasedBe
   EXPECT_LT(FirstOf(silent), end) << "what the docs warn of";
   SegmentReply reply;
   ASSERT_TRUE(WaitUntil([&] {
-    auto leased = TryAllocate(*store);
-    if (leased.ok()) reply = *leased;
-    return leased.ok();
+    auto allocated = TryAllocate(*store);
+    if (allocated.ok()) reply = *allocated;
+    return allocated.ok();
   }));
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);

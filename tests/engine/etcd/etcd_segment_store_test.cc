@@ -41,7 +41,7 @@ class EtcdSegmentStoreTest : public ::testing::Test {
   std::unique_ptr<EtcdSegmentStore> store_ = MustOpen(options_);
 };
 
-TEST_F(EtcdSegmentStoreTest, UsualLease_IsOneRoundTrip) {
+TEST_F(EtcdSegmentStoreTest, UsualAllocation_IsOneRoundTrip) {
   CreateSpace(*store_);
   uint64_t end = EndOf(Allocate(*store_));
   uint64_t before = store_->Stats().requests;
@@ -54,7 +54,7 @@ TEST_F(EtcdSegmentStoreTest, UsualLease_IsOneRoundTrip) {
   EXPECT_EQ(store_->Stats().connects, 1u);
 }
 
-TEST_F(EtcdSegmentStoreTest, LeaseOfAllSections_IsOneRoundTripOnceTheSpaceIsKnown) {
+TEST_F(EtcdSegmentStoreTest, AllocationOfAllSections_IsOneRoundTripOnceTheSpaceIsKnown) {
   CreateSpace(*store_);
   std::vector<SegmentRequest> requests;
   for (uint16_t section = 0; section < 256; ++section) requests.push_back({section, 64, 0});
@@ -71,7 +71,7 @@ TEST_F(EtcdSegmentStoreTest, LeaseOfAllSections_IsOneRoundTripOnceTheSpaceIsKnow
   EXPECT_EQ(store_->Stats().requests, before + 1);
 }
 
-TEST_F(EtcdSegmentStoreTest, LeaseAfterAnotherProcess_IsOneRoundTripMore) {
+TEST_F(EtcdSegmentStoreTest, AllocationAfterAnotherProcess_IsOneRoundTripMore) {
   CreateSpace(*store_);
   Allocate(*store_);
   auto other = MustOpen(options_);

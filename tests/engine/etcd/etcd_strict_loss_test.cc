@@ -251,7 +251,7 @@ TEST_F(EtcdStrictOwnerTest, MemberStalled_OwnerGoesOn) {
   ExpectGoesOn(*owner);
 }
 
-TEST_F(EtcdStrictOwnerTest, CutFromTheStoreBeyondTheLease_AnswersNothingUntilTakenAgain) {
+TEST_F(EtcdStrictOwnerTest, CutFromTheStoreBeyondTheOwnership_AnswersNothingUntilTakenAgain) {
   set_options_.ttl = absl::Seconds(3);
   const SpaceName other = *SpaceName::Parse("short");
   FaultProxy proxy(PortOf(server_.endpoint(0)));

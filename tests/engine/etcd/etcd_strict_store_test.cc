@@ -91,8 +91,8 @@ TEST_F(EtcdStrictStoreTest, CallIsTwoRoundTrips_ARefusalOne) {
   EXPECT_EQ(fewest([&] { EXPECT_EQ(Take(*store_, "b")->verdict, Verdict::kHeld); }), 1u);
 }
 
-// The server's clock is this host's. No lease is taken for ended before it has, and none ends too
-// early, although the clock is known in whole seconds only.
+// The server's clock is this host's. No ownership is taken for ended before it has, and none ends
+// too early, although the clock is known in whole seconds only.
 TEST_F(EtcdStrictStoreTest, ServersClock_IsTakenOnTheSafeSide) {
   for (int round = 0; round < 4; ++round) {
     strict::Record record;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Four processes draw order IDs while their engine's server is killed, stalled, emptied or failed
-// over to a replica that lacks the last leases: they go on for their horizon, recover by
+// over to a replica that lacks the last allocations: they go on for their horizon, recover by
 // themselves, and no ID comes twice.
 //
 //   engine_fault_test                            a few hundred thousand IDs a test
@@ -71,8 +71,8 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
     options.processes = 4;
     options.horizon = absl::Seconds(30);
     options.rate = ids_a_second / 4;
-    // So many that no section leases faster than its floor rises: a store that is emptied within
-    // the lead of its creation is covered no further than that (docs/run/store-loss.md).
+    // So many that no section is allocated faster than its floor rises: a store that is emptied
+    // within the lead of its creation is covered no further than that (docs/operations.md).
     options.buyers = std::max<uint64_t>(1000, ids_a_second / 80);
     processes_ = std::make_unique<DrawingProcesses>([this] { return target_->Open(); }, options);
     ASSERT_TRUE(processes_->WaitForEach(10'000));
@@ -93,7 +93,7 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
       }
     }
     std::cout << processes_->drawn() << " order IDs, " << failures << " calls failed, "
-              << processes_->store_failures() << " leases failed, " << processes_->losses()
+              << processes_->store_failures() << " allocations failed, " << processes_->losses()
               << " losses noticed\n";
     uint64_t typed = 0;
     for (absl::StatusCode code : std::set<absl::StatusCode>{absl::StatusCode::kUnavailable, allowed,
@@ -151,9 +151,9 @@ TEST_P(EngineFaultTest, StartedAgainEmpty_NoIdTwice) {
 
 using EngineFailOverTest = EngineFaultTest;
 
-TEST_P(EngineFailOverTest, FailedOverToAReplicaThatLacksTheLastLeases_NoIdTwice) {
+TEST_P(EngineFailOverTest, FailedOverToAReplicaThatLacksTheLastAllocations_NoIdTwice) {
   ASSERT_TRUE(target_->FailOver([&] {
-    // New processes lease at once, and all that is lost.
+    // New processes allocate at once, and all that is lost.
     for (int i = 0; i < 4; ++i) processes_->KillAndRestart(i);
     ASSERT_TRUE(processes_->WaitForEach(10'000));
   }));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads take numbers of one counter and sequences of one section from a cluster of locusd, and
-// alter one rule, while its leader is killed, or stopped for longer than an election, or all nodes
-// are killed at once. Each call that begins after another one ended gets more than that, of a rule
-// a later version: so nothing comes twice, and nothing that was answered is forgotten.
+// alter one sequence type, while its leader is killed, or stopped for longer than an election, or
+// all nodes are killed at once. Each call that begins after another one ended gets more than that,
+// of a type a later version: so nothing comes twice, and nothing that was answered is forgotten.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -67,10 +67,10 @@ class LocusdStoreFaultTest : public ::testing::Test {
     ASSERT_TRUE(created.ok()) << created;
     type_store_ = LocusdSequenceTypeStore::Open(cluster_.Options()).value();
     SequenceType type;
-    type.name = kRule;
-    const auto rule = type_store_->Create(type);
-    ASSERT_TRUE(rule.ok()) << rule.status();
-    for (int i = 0; i < 2; ++i) rules_.push_back(std::make_unique<Client>(TypeCall()));
+    type.name = kType;
+    const auto created_type = type_store_->Create(type);
+    ASSERT_TRUE(created_type.ok()) << created_type.status();
+    for (int i = 0; i < 2; ++i) types_.push_back(std::make_unique<Client>(TypeCall()));
     for (int i = 0; i < 3; ++i) numbers_.push_back(std::make_unique<Client>(NumberCall()));
     for (int i = 0; i < 2; ++i) sequences_.push_back(std::make_unique<Client>(SequenceCall()));
   }
@@ -101,17 +101,17 @@ class LocusdStoreFaultTest : public ::testing::Test {
     };
   }
 
-  // Reads the rule and alters what it read, until no other thread does so between.
+  // Reads the type and alters what it read, until no other thread does so between.
   Client::Call TypeCall() const {
     auto opened = LocusdSequenceTypeStore::Open(cluster_.Options());
     EXPECT_TRUE(opened.ok()) << opened.status();
     return [store = std::shared_ptr<SequenceTypeStore>(
                 *std::move(opened))]() -> absl::StatusOr<TakenRange> {
       while (true) {
-        absl::StatusOr<SequenceType> rule = store->Find(kRule);
-        if (!rule.ok()) return rule.status();
-        rule->step = 1 + rule->step % 9;
-        const absl::StatusOr<SequenceType> altered = store->Alter(*rule);
+        absl::StatusOr<SequenceType> type = store->Find(kType);
+        if (!type.ok()) return type.status();
+        type->step = 1 + type->step % 9;
+        const absl::StatusOr<SequenceType> altered = store->Alter(*type);
         if (absl::IsAborted(altered.status())) continue;
         if (!altered.ok()) return altered.status();
         return TakenRange{0, 0, altered->version, altered->version};
@@ -125,7 +125,7 @@ class LocusdStoreFaultTest : public ::testing::Test {
     auto each = [this](auto what) {
       for (auto& client : numbers_) what(*client);
       for (auto& client : sequences_) what(*client);
-      for (auto& client : rules_) what(*client);
+      for (auto& client : types_) what(*client);
     };
     each([&](Client& client) { before.push_back(client.count()); });
     EXPECT_TRUE(WaitUntil([&] {
@@ -144,15 +144,15 @@ class LocusdStoreFaultTest : public ::testing::Test {
     for (auto& client : sequences_) {
       for (const TakenRange& taken : client->Stop()) sequences.push_back(taken);
     }
-    for (auto& client : rules_) {
+    for (auto& client : types_) {
       for (const TakenRange& taken : client->Stop()) versions.push_back(taken);
     }
     EXPECT_EQ(FlawOf(versions), "");
     uint64_t altered = 0;
     for (const TakenRange& one : versions) altered = std::max(altered, one.last);
-    const auto rule = type_store_->Find(kRule);
-    ASSERT_TRUE(rule.ok()) << rule.status();
-    EXPECT_GE(rule->version, altered) << "an acknowledged alteration is gone";
+    const auto type = type_store_->Find(kType);
+    ASSERT_TRUE(type.ok()) << type.status();
+    EXPECT_GE(type->version, altered) << "an acknowledged alteration is gone";
     EXPECT_EQ(FlawOf(numbers), "");
     EXPECT_EQ(FlawOf(sequences), "");
     RecordProperty("numbers", static_cast<int>(numbers.size()));
@@ -160,11 +160,11 @@ class LocusdStoreFaultTest : public ::testing::Test {
     RecordProperty("alterations", static_cast<int>(versions.size()));
   }
 
-  static constexpr char kRule[] = "invoices";
+  static constexpr char kType[] = "invoices";
   const SpaceOptions options_ = {};
   LocusdCluster cluster_{3, {.more_api = "store = true\n"}};
   std::unique_ptr<SequenceTypeStore> type_store_;
-  std::vector<std::unique_ptr<Client>> numbers_, sequences_, rules_;
+  std::vector<std::unique_ptr<Client>> numbers_, sequences_, types_;
 };
 
 TEST_F(LocusdStoreFaultTest, LeaderKilled_NothingTwiceAndNothingForgotten) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two owners of strict sequences whose sections a cluster of locusd keeps, and threads that draw
 // from them and move the sections to and fro, while nodes of the cluster are killed, stopped beyond
-// the leases, and cut off. Each call that begins after another one of its uid ended gets more.
+// the end of the ownerships, and cut off. Each call that begins after another one of its uid ended
+// gets more.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -103,7 +104,7 @@ class LocusdStrictFaultTest : public ::testing::Test {
   }
 
   // Those of now.
-  static void WaitUntilLeasesEnded() {
+  static void WaitUntilOwnershipsEnded() {
     const int64_t ended = Now() + absl::ToInt64Nanoseconds(SetOptions().ttl);
     EXPECT_TRUE(WaitUntil([ended] { return Now() > ended; }));
   }
@@ -145,22 +146,23 @@ TEST_F(LocusdStrictFaultTest, LeaderKilled_NumbersRise) {
   ExpectProgress();
 }
 
-// It goes on when the others have led for longer than a lease lasts, and believes to lead still.
-TEST_F(LocusdStrictFaultTest, LeaderStoppedBeyondALease_NumbersRise) {
+// It goes on when the others have led for longer than an ownership lasts, and believes to lead
+// still.
+TEST_F(LocusdStrictFaultTest, LeaderStoppedBeyondAnOwnership_NumbersRise) {
   const int leader = cluster_.WaitForLeader();
   ASSERT_GE(leader, 0);
   cluster_.node(leader).process().Stall();
   ExpectProgress();
-  WaitUntilLeasesEnded();
+  WaitUntilOwnershipsEnded();
   cluster_.node(leader).process().Resume();
   ExpectProgress();
 }
 
-// No leader for longer than a lease: owners stop to answer, and go on from what is stored.
-TEST_F(LocusdStrictFaultTest, AllStoppedBeyondALease_NumbersRise) {
+// No leader for longer than an ownership: owners stop to answer, and go on from what is stored.
+TEST_F(LocusdStrictFaultTest, AllStoppedBeyondAnOwnership_NumbersRise) {
   ExpectProgress();
   for (int i = 0; i < cluster_.size(); ++i) cluster_.node(i).process().Stall();
-  WaitUntilLeasesEnded();
+  WaitUntilOwnershipsEnded();
   for (int i = 0; i < cluster_.size(); ++i) cluster_.node(i).process().Resume();
   ExpectProgress();
 }

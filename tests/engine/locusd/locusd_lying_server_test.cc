@@ -282,7 +282,7 @@ TEST(LocusdLyingServerTest, StrictGrantsThatWereNotAskedFor_AreDataLoss) {
 
 // Sequences that were not asked for must not become order IDs.
 TEST(LocusdLyingServerTest, GrantsThatWereNotAskedFor_AreDataLoss) {
-  auto lease = [](const std::string& body, uint64_t length = 64) {
+  auto allocate = [](const std::string& body, uint64_t length = 64) {
     LyingServer server(Saying(Http(body)));
     auto store = LocusdSegmentStore::Open(OptionsOf(server));
     const SegmentRequest request{7, length, 128};
@@ -299,8 +299,8 @@ TEST(LocusdLyingServerTest, GrantsThatWereNotAskedFor_AreDataLoss) {
     return absl::StrCat(R"({"granted_at_ms":1,"loss_noticed":false,"grants":[)", grants, "]}");
   };
   const std::string honest = reply(grant("128", "64"));
-  EXPECT_EQ(lease(honest), absl::StatusCode::kOk);
-  EXPECT_EQ(lease(reply(grant("0", "0"))), absl::StatusCode::kOk) << "nothing fits now";
+  EXPECT_EQ(allocate(honest), absl::StatusCode::kOk);
+  EXPECT_EQ(allocate(reply(grant("0", "0"))), absl::StatusCode::kOk) << "nothing fits now";
   for (const std::string& body :
        {reply(""), reply(grant("128", "64") + "," + grant("192", "64")), reply(grant("128", "128")),
         reply(grant("128", "32")), reply(grant("64", "64")), reply(grant("129", "64")),
@@ -308,9 +308,10 @@ TEST(LocusdLyingServerTest, GrantsThatWereNotAskedFor_AreDataLoss) {
         absl::StrReplaceAll(honest, {{R"("wait_ns":"0")", R"("wait_ns":"soon")"}}),
         absl::StrReplaceAll(honest, {{R"("lead_ns":"-5")", R"("lead_ns":"9223372036854775808")"}}),
         absl::StrReplaceAll(honest, {{R"(,"loss_noticed":false)", ""}}), std::string("[]")}) {
-    EXPECT_EQ(lease(body), absl::StatusCode::kDataLoss) << body;
+    EXPECT_EQ(allocate(body), absl::StatusCode::kDataLoss) << body;
   }
-  EXPECT_EQ(lease(reply(grant("128", "192")), 256), absl::StatusCode::kDataLoss) << "no power of 2";
+  EXPECT_EQ(allocate(reply(grant("128", "192")), 256), absl::StatusCode::kDataLoss)
+      << "no power of 2";
 }
 
 TEST(LocusdLyingServerTest, NumbersThatCannotBe_AreDataLoss) {

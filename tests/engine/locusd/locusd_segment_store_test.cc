@@ -125,7 +125,7 @@ TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_RepeatUntilSomebodyKnowsBetter) {
 }
 
 // Base never falls: believed, one request with the token of any client would end the space.
-TEST_F(LocusdSegmentStoreTest, SeenAtTheEndOfAllSequences_IsRefusedAndOthersLease) {
+TEST_F(LocusdSegmentStoreTest, SeenAtTheEndOfAllSequences_IsRefusedAndOthersAllocate) {
   ApiCluster cluster(1, clock_);
   auto store = Segments(cluster, clock_);
   ASSERT_TRUE(store->Create(space_, options_, clock_.Now()).ok());
@@ -164,7 +164,7 @@ TEST_F(LocusdSegmentStoreTest, NodesThatKeepNoStore_Refuse) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("api.store = true"));
 }
 
-TEST_F(LocusdSegmentStoreTest, MoreSectionsThanALeaseMayName_AreRefused) {
+TEST_F(LocusdSegmentStoreTest, MoreSectionsThanAnAllocationMayName_AreRefused) {
   ApiCluster cluster(1, clock_);
   auto store = Segments(cluster, clock_);
   SpaceOptions narrow;

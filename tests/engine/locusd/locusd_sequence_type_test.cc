@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(Locusd, SequenceTypeStoreContract,
                          ::testing::Values(SequenceTypeEngine{
                              "locusd", [] { return std::make_unique<TypesUnderTest>(); }}));
 
-TEST(LocusdSequenceTypeTest, LeaderKilled_RulesStayAndChangeOnce) {
+TEST(LocusdSequenceTypeTest, LeaderKilled_TypesStayAndChangeOnce) {
   ApiCluster cluster(3, Clock::System());
   auto types = LocusdSequenceTypeStore::Open(cluster.options()).value();
   SequenceType type;

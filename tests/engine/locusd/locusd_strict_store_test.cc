@@ -126,7 +126,7 @@ TEST_F(LocusdStrictStoreTest, AllNodesPutBack_AnOwnerShowsTheLoss) {
 
   const auto reply = Extend(*store, "a", grant);
   EXPECT_TRUE(reply.loss_noticed);
-  EXPECT_TRUE(reply.items[0].held) << "the copy knows its lease";
+  EXPECT_TRUE(reply.items[0].held) << "the copy knows its owner";
   EXPECT_GE(reply.items[0].max_seq, kStrictLossMargin);
   EXPECT_EQ(Take(*store, "b", 5).verdict, Verdict::kResting);
   clock_.Advance(options_.ttl + absl::Milliseconds(1));

@@ -73,7 +73,7 @@ TEST_F(StoreBodiesTest, RandomCounterCallsAndReplies_ComeBackAsTheyWere) {
   }
 }
 
-TEST_F(StoreBodiesTest, RandomLeasesAndGrants_ComeBackAsTheyWere) {
+TEST_F(StoreBodiesTest, RandomAllocationsAndGrants_ComeBackAsTheyWere) {
   for (int i = 0; i < 1000; ++i) {
     segment_machine::Allocation lease{Options(), {}, Time()};
     SegmentReply reply{{}, Time(), Below(2) == 0};
@@ -133,28 +133,28 @@ TEST_F(StoreBodiesTest, SpacesAndRaises_ComeBackAsTheyWere) {
 }
 
 TEST_F(StoreBodiesTest, RandomRules_ComeBackAsTheyWere) {
-  std::map<std::string, type_machine::Type> rules;
+  std::map<std::string, type_machine::Type> types;
   for (int i = 0; i < 200; ++i) {
     type_machine::Call call{std::to_string(i), static_cast<uint64_t>(Number(0)), std::nullopt};
     if (Below(4) > 0) {
       call.next = {static_cast<uint64_t>(Number(1)), Bytes(type_machine::kLongestText)};
-      rules[call.name] = *call.next;
+      types[call.name] = *call.next;
     }
     EXPECT_EQ(ParseTypeCall(BodyOf(call)).value(), call);
   }
-  EXPECT_EQ(ParseTypes(BodyOf(rules)).value(), rules);
+  EXPECT_EQ(ParseTypes(BodyOf(types)).value(), types);
   EXPECT_EQ(ParseTypeReply(BodyOf(type_machine::Reply{true})).value().done, true);
 }
 
 TEST_F(StoreBodiesTest, WhatIsWrong_IsNamed) {
-  const std::string rule = BodyOf(type_machine::Call{"a", 1, type_machine::Type{2, "x"}});
+  const std::string type = BodyOf(type_machine::Call{"a", 1, type_machine::Type{2, "x"}});
   auto refused = [&](const char* from, const char* to, const char* says) {
-    const auto read = ParseTypeCall(absl::StrReplaceAll(rule, {{from, to}}));
+    const auto read = ParseTypeCall(absl::StrReplaceAll(type, {{from, to}}));
     EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(read.status().message()), HasSubstr(says));
   };
   refused(R"("a")", R"("")", "1 to 64");
-  refused(R"("2")", R"("0")", "version of a rule");
+  refused(R"("2")", R"("0")", "version of a sequence type");
   refused(R"("78")", R"("7")", "text_hex");
   refused(R"("78")", R"("7G")", "text_hex");
   refused(R"("expected")", R"("expect")", "expected");

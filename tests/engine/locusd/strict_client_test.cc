@@ -219,7 +219,7 @@ TEST(StrictClientTest, WhereAllWereSilentOnce_TheOneThatHangsDoesNotTakeTheTimeO
   ended = true;
 }
 
-constexpr std::string_view kCutOff = R"({"code":"UNAVAILABLE","detail":"the lease has ended"})";
+constexpr std::string_view kCutOff = R"({"code":"UNAVAILABLE","detail":"the ownership has ended"})";
 constexpr std::string_view kRefuses = "503 Service Unavailable";
 
 TEST(StrictClientTest, AnOwnerThatIsCutOffItsStore_IsLeftOnceAnotherNodeHasItsSections) {
@@ -234,7 +234,7 @@ TEST(StrictClientTest, AnOwnerThatIsCutOffItsStore_IsLeftOnceAnotherNodeHasItsSe
   const auto client = OpenPatientlyAt(one);
   const auto nobody = client->Next(300, In(3'000));
   EXPECT_TRUE(absl::IsDeadlineExceeded(nobody.status())) << nobody.status();
-  EXPECT_THAT(nobody.status().message(), HasSubstr("the lease has ended"));
+  EXPECT_THAT(nobody.status().message(), HasSubstr("the ownership has ended"));
   taken_over = true;
   for (int call = 0; call < 2; ++call) {
     const auto number = client->Next(300, In(30'000));
@@ -259,7 +259,7 @@ TEST(StrictClientTest, ARequestThatTheDeadlineCutsOff_HidesNoEarlierReason) {
   const auto nobody = client->Next(300, In(2'000));
   ended = true;
   EXPECT_TRUE(absl::IsDeadlineExceeded(nobody.status())) << nobody.status();
-  EXPECT_THAT(nobody.status().message(), HasSubstr("the lease has ended"));
+  EXPECT_THAT(nobody.status().message(), HasSubstr("the ownership has ended"));
   EXPECT_GE(one.draws, 2);
 }
 

@@ -65,7 +65,7 @@ class MemoryRewindTest : public ::testing::Test {
   SpaceName space_;
 };
 
-TEST_F(MemoryRewindTest, NewIdentity_IsNoticedByTheNextLease) {
+TEST_F(MemoryRewindTest, NewIdentity_IsNoticedByTheNextAllocation) {
   auto backup = store_.TakeBackup();
   uint64_t end = 0;
   for (int i = 0; i < 100; ++i) end = Allocate(0).grants[0].segment.end();
@@ -75,9 +75,9 @@ TEST_F(MemoryRewindTest, NewIdentity_IsNoticedByTheNextLease) {
   EXPECT_GE(reply.grants[0].segment.first, end);
 }
 
-// Not covered (docs/run/store-loss.md): a rewind that the store cannot see, until a process that
-// knows better allocates.
-TEST_F(MemoryRewindTest, SilentRewind_RepeatsUntilAProcessThatHasSeenMoreLeases) {
+// Not covered (docs/operations.md): a rewind that the store cannot see, until somebody who knows
+// better allocations.
+TEST_F(MemoryRewindTest, SilentRewind_RepeatsUntilAProcessThatHasSeenMoreAllocations) {
   auto backup = store_.TakeBackup();
   Segment first = Allocate(0).grants[0].segment;
   store_.PutBack(*backup, MemorySegmentStore::Rewind::kSilent);

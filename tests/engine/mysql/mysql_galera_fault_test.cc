@@ -47,7 +47,7 @@ TEST_F(MysqlGaleraFaultTest, NodeKilledWhileAllAreWritten_NoIdTwice) {
   drawing.Stop();
   EXPECT_EQ(drawing.Repeated(), "");
   std::cout << drawing.drawn() << " order IDs, " << drawing.store_failures()
-            << " leases that failed\n";
+            << " allocations that failed\n";
 }
 
 TEST_F(MysqlGaleraFaultTest, NodeWithoutItsMajority_IsUnavailableUntilTheOthersAreBack) {

@@ -30,7 +30,7 @@ std::string Commands(const std::string& from, const std::string& to) {
   return commands;
 }
 
-TEST(MysqlRunbookTest, GrantsOfTheSetUp_SufficeForInitAndForLeases) {
+TEST(MysqlRunbookTest, GrantsOfTheSetUp_SufficeForInitAndAllocations) {
   MariadbServer& server = SharedMariadb();
   std::string grants = Commands("A database, an account for", "`locus store init`");
   ASSERT_TRUE(absl::StrContains(grants, "locus_init@"));
@@ -90,9 +90,9 @@ TEST(MysqlRunbookTest, DumpAndRestore_LoseNothing) {
   EXPECT_GE(FirstOf(Allocate(*MustOpen(options))), end);
 }
 
-// Processes go on while a dump is read in. What they leased after locus_birth was made anew, and
-// before the tables behind it were, would be dropped, and leased again later.
-TEST(MysqlRunbookTest, HalfOfADump_LeasesNothing) {
+// Processes go on while a dump is read in. What they allocated after locus_birth was made anew, and
+// before the tables behind it were, would be dropped, and allocated again later.
+TEST(MysqlRunbookTest, HalfOfADump_AllocatesNothing) {
   MariadbServer server;
   ASSERT_TRUE(server.Start());
   MysqlOptions options = server.OptionsFor(kDatabase);
@@ -136,7 +136,7 @@ TEST(MysqlRunbookTest, Failover_LosesNothing) {
   auto store = MustOpen(options);
   CreateSpace(*store);
   WaitForReplica(primary, replica);
-  CutOff(replica);  // it lacks what is leased from here on
+  CutOff(replica);  // it lacks what is allocated from here on
   uint64_t end = 0;
   for (int i = 0; i < 20; ++i) end = EndOf(Allocate(*store));
 

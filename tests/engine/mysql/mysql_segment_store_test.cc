@@ -62,7 +62,7 @@ TEST_F(MysqlTest, StoreTime_IsTheServersClock) {
 
 // What the one statement decides, decided by the rules: beside a store in memory, by the same
 // clock.
-TEST_F(MysqlTest, RandomLeases_AreAsTheRulesSay) {
+TEST_F(MysqlTest, RandomAllocations_AreAsTheRulesSay) {
   fakes::ManualClock clock;
   auto store = MustOpen(options_);
   MysqlStoreTime::Tell(*store, clock);
@@ -99,7 +99,7 @@ TEST_F(MysqlTest, RandomLeases_AreAsTheRulesSay) {
   EXPECT_EQ(store->Show(SpaceName(), clock.Now())->base, twin.Show(SpaceName(), clock.Now())->base);
 }
 
-TEST_F(MysqlTest, LeaseOfOneSection_IsOneStatement) {
+TEST_F(MysqlTest, AllocationOfOneSection_IsOneStatement) {
   auto store = MustOpen(options_);
   CreateSpace(*store);
   Allocate(*store);
@@ -114,7 +114,7 @@ TEST_F(MysqlTest, LeaseOfOneSection_IsOneStatement) {
 }
 
 // An allocation under way must not be waited for by whoever only reads the space's row.
-TEST_F(MysqlTest, SpaceLockedByAnother_LeaseOfOneSectionGoesOn) {
+TEST_F(MysqlTest, SpaceLockedByAnother_AllocationOfOneSectionGoesOn) {
   auto store = MustOpen(options_);
   CreateSpace(*store);
   Allocate(*store);
@@ -141,7 +141,7 @@ TEST_F(MysqlTest, SectionLockedByAnother_IsUnavailableWithinTheTimeout) {
   EXPECT_GE(store->Stats().failures, 1u);
 }
 
-TEST_F(MysqlTest, LeaseOfAllSections_IsOneTransaction) {
+TEST_F(MysqlTest, AllocationOfAllSections_IsOneTransaction) {
   auto store = MustOpen(options_);
   CreateSpace(*store);
   auto commits = [&] {
@@ -163,7 +163,7 @@ TEST_F(MysqlTest, LeaseOfAllSections_IsOneTransaction) {
   }
 }
 
-TEST_F(MysqlTest, VersionNumber_RisesByEveryLease) {
+TEST_F(MysqlTest, VersionNumber_RisesWithEveryAllocation) {
   auto store = MustOpen(options_);
   CreateSpace(*store);
   for (int i = 1; i <= 3; ++i) {

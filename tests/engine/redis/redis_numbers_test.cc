@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that number by one rule on a real server, while the rule is altered.
+// Processes that number by one sequence type on a real server, while the type is altered.
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -69,7 +69,7 @@ bool HasBegun(const std::string& file, const std::string& with) {
   return text.str().find(with) != std::string::npos;
 }
 
-TEST(RedisNumbersTest, RuleAlteredWhileTwoProcessesDraw_NoNumberTwiceAndBothFollow) {
+TEST(RedisNumbersTest, TypeAlteredWhileTwoProcessesDraw_NoNumberTwiceAndBothFollow) {
   const TemporaryDirectory directory;
   const std::string stop = directory / "stop";
   const std::vector<std::string> files = {directory / "first", directory / "second"};
@@ -108,7 +108,7 @@ TEST(RedisNumbersTest, RuleAlteredWhileTwoProcessesDraw_NoNumberTwiceAndBothFoll
         is_new = true;
         continue;
       }
-      ASSERT_FALSE(is_new) << each.number << " after the rule was in use";
+      ASSERT_FALSE(is_new) << each.number << " after the new version was in use";
       ASSERT_LE(each.begun - altered, kLifetime + kSlack) << each.number;
     }
     EXPECT_TRUE(is_new) << file;

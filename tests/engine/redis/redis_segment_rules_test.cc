@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lease script decides on the server, in Lua, what segment::Plan decides for every other
+// The allocation script decides on the server, in Lua, what segment::Plan decides for every other
 // engine. Here a real server decides random requests upon random states, and the plan has to agree.
 #include <iostream>
 #include <random>

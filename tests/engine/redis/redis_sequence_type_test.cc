@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(Redis, SequenceTypeStoreContract,
                          ::testing::Values(SequenceTypeEngine{
                              "redis", [] { return std::make_unique<RedisTypesUnderTest>(); }}));
 
-TEST(RedisSequenceTypeTest, FieldThatIsNoRule_IsDataLoss) {
+TEST(RedisSequenceTypeTest, FieldThatIsNoType_IsDataLoss) {
   EXPECT_EQ(SharedServer().Ask("FLUSHALL"), "OK");
   auto store = RedisSequenceTypeStore::Open(SharedServer().options()).value();
   for (const char* spoilt : {"words", "0", "7", "-7"}) {

@@ -22,7 +22,7 @@ inline std::unique_ptr<SqliteSegmentStore> MustOpen(const std::string& path, boo
   return *std::move(store);
 }
 
-// A directory for a store, a clock, and short words for leases of one section.
+// A directory for a store, a clock, and short words for allocations of one section.
 class SqliteTest : public ::testing::Test {
  protected:
   SqliteTest() : path_(directory_ / "store.db") {}

@@ -140,7 +140,7 @@ class SqliteKillTest : public ::testing::Test {
     EXPECT_GT(all.size(), 10000u);
   }
 
-  // With every process shut out of the store, so that no lease is half-way.
+  // With every process shut out of the store, so that no allocation is half done.
   template <typename Body>
   void WhileLocked(Body body) {
     sqlite3* db = nullptr;

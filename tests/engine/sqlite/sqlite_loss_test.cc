@@ -202,7 +202,7 @@ TEST_F(SqliteTest, OldCopyWrittenInPlaceUnderOpenHandles_RepeatsNothing) {
   }
 }
 
-TEST_F(SqliteTest, StoreDeletedAndCreatedAgain_StartsAboveAllLeasesOfTheOldOne) {
+TEST_F(SqliteTest, StoreDeletedAndCreatedAgain_StartsAboveAllAllocationsOfTheOldOne) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   clock_.Advance(absl::Hours(1));

@@ -155,7 +155,7 @@ TEST_F(SqliteTest, ValuesThatCannotBe_AreDataLoss) {
   }
 }
 
-TEST_F(SqliteTest, ForkedWhileALeaseHoldsTheLock_ChildIsRefusedAtOnce) {
+TEST_F(SqliteTest, ForkedWhileAnAllocationHoldsTheLock_ChildIsRefusedAtOnce) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   sqlite3* db;

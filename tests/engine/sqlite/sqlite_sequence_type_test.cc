@@ -39,7 +39,7 @@ TEST_F(SqliteSequenceTypeTest, MissingFile_IsCreatedOnlyWhenAsked) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(SqliteSequenceTypeTest, RowThatIsNoRule_IsDataLossOfThatTypeAlone) {
+TEST_F(SqliteSequenceTypeTest, RowThatIsNoType_IsDataLossOfThatTypeAlone) {
   auto store = SqliteSequenceTypeStore::Open(path_, Creating()).value();
   SequenceType type;
   type.name = "a";
@@ -78,7 +78,7 @@ TEST_F(SqliteSequenceTypeTest, RowThatIsNoRule_IsDataLossOfThatTypeAlone) {
   EXPECT_FALSE(before) << "it could not be read";
 }
 
-TEST_F(SqliteSequenceTypeTest, OlderRuleWithAShortExpiry_IsAlteredButForThat) {
+TEST_F(SqliteSequenceTypeTest, OlderTypeWithAShortExpiry_IsAlteredButForThat) {
   auto store = SqliteSequenceTypeStore::Open(path_, Creating()).value();
   SequenceType type;
   type.name = "a";

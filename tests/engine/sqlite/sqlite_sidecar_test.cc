@@ -90,7 +90,7 @@ TEST_F(SqliteSidecarTest, ThreeThousandSpaces_AreNoLoss) {
 }
 
 // As a generator asks for when it warms up.
-TEST_F(SqliteSidecarTest, LeaseOfAllSections_IsOneTransaction) {
+TEST_F(SqliteSidecarTest, AllocationOfAllSections_IsOneTransaction) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   auto generation = [&] {

@@ -87,7 +87,7 @@ TEST_F(SqliteStrictStoreTest, OldCopyPutBack_RestsAndStartsAbove) {
   fs::copy_file(directory_ / "copy.db", path_, fs::copy_options::overwrite_existing);
   store_ = MustOpen(path_, clock_);
   EXPECT_EQ(Take("c", 5).verdict, Verdict::kResting);
-  EXPECT_TRUE(Extend("a", a).held) << "the copy knows its lease";
+  EXPECT_TRUE(Extend("a", a).held) << "the copy knows its owner";
   EXPECT_EQ(store_->Show(set_)->losses, 1u) << "noticed once";
   clock_.Advance(options_.ttl + absl::Milliseconds(1));
   const StrictGrant c = Take("c", 5);

@@ -70,7 +70,7 @@ class ZookeeperSegmentStoreTest : public ::testing::Test {
   std::unique_ptr<ZookeeperSegmentStore> store_ = MustOpen(options_);
 };
 
-TEST_F(ZookeeperSegmentStoreTest, UsualLease_IsAWriteAReadAndATransaction) {
+TEST_F(ZookeeperSegmentStoreTest, UsualAllocation_IsAWriteAReadAndATransaction) {
   CreateSpace(*store_);
   uint64_t end = EndOf(Allocate(*store_));
   const uint64_t before = store_->Stats().requests;
@@ -105,16 +105,16 @@ TEST_F(ZookeeperSegmentStoreTest, EverySectionOfTheSmallestSize_IsAllocatedInOne
   EXPECT_EQ(other->Show(SpaceName(), absl::Now())->sections.size(), 65536u);
 }
 
-TEST_F(ZookeeperSegmentStoreTest, ProcessesThatLeaseTheSameSection_GetDifferentSegments) {
+TEST_F(ZookeeperSegmentStoreTest, ProcessesThatAllocateInTheSameSection_GetDifferentSegments) {
   CreateSpace(*store_);
-  constexpr int kProcesses = 4, kLeases = 25;
+  constexpr int kProcesses = 4, kAllocations = 25;
   std::vector<std::vector<uint64_t>> firsts(kProcesses);
   std::vector<std::thread> threads;
   for (auto& of_one : firsts) {
     threads.emplace_back([&of_one, options = options_]() mutable {
       options.timeout = absl::Seconds(60);
       auto store = MustOpen(options);
-      for (int i = 0; i < kLeases; ++i) of_one.push_back(FirstOf(Allocate(*store, 7)));
+      for (int i = 0; i < kAllocations; ++i) of_one.push_back(FirstOf(Allocate(*store, 7)));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -123,7 +123,7 @@ TEST_F(ZookeeperSegmentStoreTest, ProcessesThatLeaseTheSameSection_GetDifferentS
     EXPECT_TRUE(std::is_sorted(of_one.begin(), of_one.end()));
     all.insert(of_one.begin(), of_one.end());
   }
-  EXPECT_EQ(all.size(), static_cast<size_t>(kProcesses * kLeases));
+  EXPECT_EQ(all.size(), static_cast<size_t>(kProcesses * kAllocations));
 }
 
 // The contract suite owns the time: this is the server's, which is this host's.
