@@ -176,8 +176,9 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return false;
   }
 
-  // Forwarded by a member, which has counted it, and hands on what many clients send. Whoever else
-  // is at a member's address can say so, too: hence a limit for these as well.
+  // A member that forwards has already counted the request, and forwards those of many clients.
+  // Other processes at a member's address can claim the same, so forwarded requests have a limit of
+  // their own.
   bool IsFromMember(const ServerRequest& request) {
     if (!Forwarder::IsForwarded(request)) return false;
     for (const NodeStatus::OfMember& of : node_.Status().members) {
@@ -426,8 +427,8 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     };
   }
 
-  // Where another node leads: forwards, or tells its address. A request whose outcome is not known
-  // is for the client to repeat, wherever it goes.
+  // If another node leads: forwards, or redirects to it. If the outcome is unknown, only the client
+  // may repeat the request: it knows whether it still wants it.
   void Refuse(const ApiCallPtr& call, const absl::Status& status) {
     const std::string address = absl::IsUnavailable(status) && !raft::IsCommitUnknown(status)
                                     ? AddressOfLeader()

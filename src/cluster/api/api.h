@@ -18,18 +18,18 @@
 
 namespace locus::cluster_api {
 
-// Who sent a request, and whether it is let in.
+// The sender of a request, and whether it is let in.
 struct Admission {
-  std::string client;                         // his name, for RequestEvent
+  std::string client;                         // its name, for RequestEvent
   std::optional<http::ServerAnswer> refusal;  // the answer of one that is not let in
 };
 
 struct ApiOptions {
-  // One of them must come as "Authorization: Bearer ..."; but not for /healthz and /readyz. Empty:
-  // nobody is asked. Kept in memory that core dumps leave out, and compared in constant time.
+  // One of them must come as "Authorization: Bearer ...", except for /healthz and /readyz. Empty:
+  // no token is needed. Kept in memory that core dumps leave out, and compared in constant time.
   std::vector<std::string> tokens;
   // The same for operators, who may do all. Not empty: one of these is needed to change members,
-  // hand the leadership over, create and delete spaces; whoever else asks gets 403.
+  // hand the leadership over, create and delete spaces; all other callers get 403.
   std::vector<std::string> operator_tokens = {};
   // Decides in place of these tokens, where it is set; asked for all but /healthz and /readyz. Must
   // not wait.
@@ -39,8 +39,8 @@ struct ApiOptions {
   bool keeps_store = false;
   // Of the clients' addresses, for redirections.
   bool tls = false;
-  // What GET /v1/status says of this node: the cluster's name, and where others and clients reach
-  // it. An operator's tool reads them there when it adds the node to a cluster.
+  // GET /v1/status shows these: the cluster's name, and the addresses for other nodes and for
+  // clients. An operator's tool reads them there when it adds the node to a cluster.
   std::string cluster = {};
   cluster_node::MemberAddress address = {};
   // It also says which other nodes this one does not reach, and why; "": it reaches all. Must not
@@ -48,13 +48,14 @@ struct ApiOptions {
   std::function<std::string()> unreached = {};
   ForwardOptions forward = {};
   RateLimitOptions rate = {};
-  // The count that clients' requests share with others of this process, whose options are `rate`;
-  // nullptr: their own.
+  // A limit that these requests share with other servers of this process; it has the options
+  // `rate`. nullptr: a limit of their own.
   std::shared_ptr<RateLimit> shared_rate = nullptr;
   // Requests that are not answered yet; beyond, they get 503. More: more memory when the cluster
   // has no leader, for each may have a body.
   size_t most_under_way = 1024;
-  // An operator, whose token has this name, has advanced the cluster's time. Must not wait.
+  // Called when an operator has advanced the cluster's time; `client` names the token. Must not
+  // wait.
   std::function<void(const std::string& client, const cluster_node::ClusterNode::TimeView& before)>
       on_advance = {};
   // Called once for each request, by the thread that answered it. Must not wait, nor call the API.
@@ -65,7 +66,10 @@ struct ApiOptions {
   absl::Status Check() const;
 };
 
-// The API of a node that leases worker IDs. Bodies are those of bodies.h.
+// The HTTP API of a cluster node. A request becomes an ApiCall (call.h), passes Tokens and the rate
+// limit, is parsed (bodies.h, store_bodies.h, strict_bodies.h, type_bodies.cc) and goes to the
+// ClusterNode; the ApiCall answers when the node does. The Forwarder takes it instead where another
+// node leads. Pages are the bodies about the node itself.
 //
 // - PUT /v1/spaces/{space}: creates it; 204. With rest_ms above 0 it rests, also if it exists.
 // - DELETE /v1/spaces/{space}: deletes it, if nothing in it is held or rests; 204.
@@ -77,8 +81,7 @@ struct ApiOptions {
 // - POST /v1/counters: a call of a counter; 200 (store_bodies.h).
 // - PUT /v1/segments/{space}: creates a space of order IDs; 204. GET: 200 and all of it,
 //   linearizable. POST :allocate and :raise: 200; :restored: 204.
-// - POST /v1/sequence_types: writes a sequence type, or removes one; 200. GET /v1/sequence_types[?name=N]: 200
-// and
+// - POST /v1/sequence_types: writes a sequence type, or removes one; 200. GET /v1/sequence_types[?name=N]: 200 and
 //   all of them, or the one of that name, linearizable.
 // - PUT /v1/strict_sets/{set}: creates a set of strict sequences; 204. GET: 200 and all of it,
 //   linearizable. POST :take, :extend and :release: 200 (strict_bodies.h); :restored: 204.
@@ -95,22 +98,22 @@ struct ApiOptions {
 // - GET /readyz: 200 while it knows a leader.
 // - GET /metrics: for Prometheus.
 //
-// Where the leader is another node, requests are answered with 307 and its address in Location;
-// where none is known, with 503. With "Prefer: forward" this node asks the leader itself, once, and
-// hands its answer on (forwarder.h). A header "Request-Id: <ms since 1970>-<32 hex digits>" lets
-// PUT /v1/spaces, POST and DELETE change something once: a repetition gets the answer of that time
-// for 2 minutes, and another request under the same ID is INVALID_ARGUMENT. Counters and spaces of
-// order IDs take "-<serial>" behind it: the ID names a session, of which only the last request is
-// remembered, and whose requests are sent one by one, each with a greater serial. Refusals are
-// problem details (RFC 9457). `traceparent` (W3C) is taken into the facts of the request, and so
-// into the audit.
+// If another node leads, requests get 307 and its address in Location; if no leader is known, 503.
+// With "Prefer: forward" this node asks the leader itself, once, and returns its answer
+// (forwarder.h). A header "Request-Id: <ms since 1970>-<32 hex digits>" lets PUT /v1/spaces, POST
+// and DELETE change something once: a repetition gets the first answer for 2 minutes, and another
+// request under the same ID is INVALID_ARGUMENT. Counters and spaces of order IDs take "-<serial>"
+// behind it: the ID names a session, of which only the last request is remembered, and whose
+// requests are sent one by one, each with a greater serial. Refusals are problem details (RFC
+// 9457). `traceparent` (W3C) is taken into the facts of the request, and so into the audit.
 //
 // An address that sends too much gets 429 with Retry-After, and code UNAVAILABLE (rate_limit.h); a
 // node with too much under way answers 503, and so does one that already has 32 listings of leases
-// or strict sets to send. What says that it was forwarded, and comes from a member's IP address,
-// has a limit of its own, ten times as high. /healthz and /readyz are always answered.
+// or strict sets to send. A request from a member's IP address that claims to be forwarded has a
+// limit of its own, ten times as high. /healthz and /readyz are always answered.
 //
-// Thread safety: may be called by any thread. The node must outlive it, and what it still answers.
+// Thread safety: may be called by any thread. The node must outlive it and the requests that it
+// still answers.
 class Api {
  public:
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: no memory for the tokens, or no thread.

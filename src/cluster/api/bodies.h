@@ -21,7 +21,7 @@
 
 namespace locus::cluster_api {
 
-// What is asked about a space.
+// A wish about a space.
 template <typename Wish>
 struct OfSpace {
   SpaceName space;

@@ -21,7 +21,7 @@ namespace {
 // In seconds; clients take no more.
 constexpr int64_t kMostRetryAfter = 3600;
 
-// None where there are several: nobody knows which of them is right.
+// None if there are several: it is unknown which of them is right.
 cluster_machine::TraceId TraceOf(const ServerRequest& request) {
   constexpr std::string_view kName = "traceparent";
   size_t found = 0;

@@ -32,7 +32,7 @@ struct RequestEvent {
   bool forwarded = false;   // the leader answered it, through this node
 };
 
-// What the requests of an API have in common. Each holds it.
+// State that the requests of an API share. Each request holds a reference.
 struct Traffic {
   std::function<void(const RequestEvent&)> on_request;
   std::atomic<size_t> under_way = 0;
@@ -43,9 +43,9 @@ struct Traffic {
   std::atomic<uint64_t> forwarded = 0;
 };
 
-// A request of a client until it is answered; shared by all that work on the answer. If all let go
-// of it without one, the client gets 500.
-// Thread safety: all methods may be called from any thread.
+// A client's request until it is answered; shared by all that work on the answer. If the last
+// reference goes without an answer, the client gets 500. Thread safety: all methods may be called
+// from any thread.
 class ApiCall {
  public:
   ApiCall(std::shared_ptr<Traffic> traffic, http::ServerRequest request,
@@ -57,7 +57,7 @@ class ApiCall {
   const http::ServerRequest& request() const { return request_; }
   const cluster_machine::TraceId& trace() const { return trace_; }
   const std::string& client() const { return client_; }
-  // Before anybody else has it.
+  // Before the call is shared.
   void set_client(std::string client) { client_ = std::move(client); }
   // Once.
   void Answer(http::ServerAnswer answer, bool forwarded = false);

@@ -20,7 +20,7 @@ struct ForwardOptions {
   // Requests that are being forwarded at once; beyond, and with 0, clients are redirected.
   size_t most = 64;
   // For the leader's answer. Longer: a client waits longer for a leader that has just died, and
-  // then has to repeat its request all the same.
+  // still has to repeat its request afterwards.
   absl::Duration timeout = absl::Seconds(5);
   // By which the leader's API is reached where ApiOptions::tls is set; must outlive the API.
   // nullptr there: clients are redirected.
@@ -32,9 +32,9 @@ struct ForwardOptions {
 
 // Hands requests on to the leader for clients that ask for it by "Prefer: forward" (RFC 7240), and
 // its answers back. Token, Request-Id, trace and body go along, and a header that keeps the request
-// from being forwarded again: where the leader leads no more, its redirection is the answer. Each
-// request has a connection of its own.
-// Thread safety: all methods may be called from any thread; none waits.
+// from being forwarded again: if that node no longer leads, its redirection is the answer. Each
+// request has a connection of its own. Thread safety: all methods may be called from any thread;
+// none waits.
 class Forwarder {
  public:
   // UNAVAILABLE: no thread.

@@ -15,7 +15,7 @@ namespace {
 using internal::ParseDecimal;
 using internal::Quoted;
 
-// The texts of the members, as they were sent.
+// The members' texts, exactly as sent.
 struct Texts {
   std::optional<std::string_view> space, from, limit;
 

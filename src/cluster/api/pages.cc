@@ -106,7 +106,7 @@ std::string MetricsPage(const NodeStatus& status, const cluster_node::ClusterNod
   add("held", "gauge", "Worker IDs with a holder.", stats.held);
   add("remembered_requests", "gauge", "Requests whose answers are kept.", stats.remembered);
   add("counters", "gauge", "Counters that the cluster keeps.", stats.counters);
-  add("sections", "gauge", "Sections of order IDs that ever leased.", stats.sections);
+  add("sections", "gauge", "Sections of order IDs with an allocation.", stats.sections);
   add("rules", "gauge", "Sequence types.", stats.types);
   add("strict_sections", "gauge", "Sections of strict sequences that were ever owned.",
       stats.strict_sections);

@@ -10,7 +10,7 @@
 #include "src/cluster/node/cluster_node.h"
 #include "src/cluster/node/member_address.h"
 
-// What a node says of itself: bodies of answers.
+// The bodies of answers about the node itself.
 
 namespace locus::cluster_api {
 

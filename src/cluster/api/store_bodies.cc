@@ -101,7 +101,7 @@ struct AddOne {
   }
 };
 
-// What all of them end with.
+// The last step of every parser: no member may be left over, and the machine must accept the call.
 template <typename Call>
 absl::StatusOr<Call> Finished(Members& members, Call call) {
   call.caller_now = members.Time("caller_now_ms");

@@ -13,10 +13,10 @@
 #include "src/cluster/machine/segment/spaces.h"
 #include "src/cluster/machine/type/types.h"
 
-// Requests and answers about counters, spaces of order IDs and sequence types as JSON, by the
-// rules of bodies.h. Sequences, numbers and versions are decimal texts; names of counters, and
-// rules, are hex digits, because they may have any bytes. Durations that may be infinite are
-// nanoseconds as texts: "inf" and "-inf", too. Parse refuses what the machine's Check refuses.
+// Requests and answers about counters, spaces of order IDs and sequence types as JSON, by the rules
+// of bodies.h. Sequences, numbers and versions are decimal texts; names of counters and texts of
+// types are hex digits, because they may have any bytes. Durations that may be infinite are
+// nanoseconds as texts, or "inf" and "-inf". Parse refuses what the machine's Check refuses.
 // Errors: INVALID_ARGUMENT.
 
 namespace locus::cluster_api {
@@ -32,8 +32,8 @@ std::string BodyOf(const counter_machine::Reply& reply);
 absl::StatusOr<counter_machine::Reply> ParseCounterReply(std::string_view body);
 
 // PUT /v1/segments/{space}, POST /v1/segments/{space}:allocate, :restored, :raise. All have
-// "caller_now_ms"; creating and leasing "section_size", "floor_epoch_ns", "floor_rate" and
-// "max_lead"; leasing "requests": [{"section", "length", "seen"}]; raising "to" and "reach".
+// "caller_now_ms"; create and allocate "section_size", "floor_epoch_ns", "floor_rate" and
+// "max_lead"; allocate "requests": [{"section", "length", "seen"}]; raise "to" and "reach".
 std::string BodyOf(const segment_machine::Call& call);
 absl::StatusOr<segment_machine::Create> ParseSegmentCreate(std::string_view body);
 absl::StatusOr<segment_machine::Allocation> ParseSegmentAllocation(std::string_view body);

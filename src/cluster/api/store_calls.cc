@@ -67,7 +67,7 @@ absl::StatusOr<StoreCall> ParseStrictCall(const ServerRequest& request) {
   if (of.verb == "GET") return StoreCall{of.name, std::nullopt, StoreCall::Shows::kStrictSet};
   if (of.verb == "PUT") {
     LOCUS_ASSIGN_OR_RETURN(auto create, ParseStrictCreate(body));
-    // Here, and not in the machine, whose log may have larger ones.
+    // Checked here, not in the machine: older logs may contain larger sets.
     LOCUS_RETURN_IF_ERROR(strict::CheckFits(of.name, create.options, strict_machine::kMostSections,
                                             "a cluster of locusd"));
     return StoreCall{of.name, Call(std::move(create))};

@@ -11,7 +11,7 @@
 #include "src/cluster/machine/command.h"
 #include "src/http/server.h"
 
-// What the API reads and answers about counters, spaces of order IDs, sequence types
+// The API's requests and answers about counters, spaces of order IDs, sequence types
 // (store_bodies.h) and sets of strict sequences (strict_bodies.h).
 
 namespace locus::cluster_api {
@@ -26,12 +26,12 @@ struct StoreCall {
 };
 
 bool IsOfStore(std::string_view path);
-// Of these, that of counters, of sequence types and of strict sets.
+// Of these paths, those of counters, sequence types and strict sets.
 bool IsOfNumbers(std::string_view path);
-// Of a request whose path IsOfStore. INVALID_ARGUMENT: a bad body or name. NOT_FOUND: there is no
+// For a request whose path IsOfStore. INVALID_ARGUMENT: a bad body or name. NOT_FOUND: there is no
 // such method or path.
 absl::StatusOr<StoreCall> ParseStoreCall(const http::ServerRequest& request);
-// Of an answer whose status is OK.
+// For an answer whose status is OK.
 http::ServerAnswer StoreAnswer(const cluster_machine::Answer& answer);
 
 }  // namespace locus::cluster_api

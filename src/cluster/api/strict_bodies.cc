@@ -172,7 +172,7 @@ std::vector<StrictOwner> OwnersIn(Members& members, size_t most) {
   return owners;
 }
 
-// The owner that "owner" names; nullptr: nobody.
+// The owner that "owner" names; nullptr: none.
 const StrictOwner* OwnerOf(Members& members, const std::vector<StrictOwner>& owners) {
   const std::optional<uint64_t> place = members.NumberOrNull("owner", kMostSection);
   if (!place) return nullptr;

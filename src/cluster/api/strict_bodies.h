@@ -17,10 +17,10 @@ namespace locus::cluster_api {
 
 // PUT /v1/strict_sets/{set}, POST /v1/strict_sets/{set}:take, :extend, :release. All have
 // "options": {"first_uid", "uids", "section_size", "step", "ttl_ms"}; creating "first_ever" (false
-// where it is missing, as of earlier versions); all but creating "owner":
-// {"name", "address", "instance"} and "sections": taking [{"section", "seen"}], extending
-// [{"section", "token", "max_seq", "raise_to"}], releasing [{"section", "token", "max_seq"}], and
-// "successor" ("": anybody). POST :restored has no member ("{}").
+// where it is missing, as of earlier versions); all but creating "owner": {"name", "address",
+// "instance"} and "sections": taking [{"section", "seen"}], extending [{"section", "token",
+// "max_seq", "raise_to"}], releasing [{"section", "token", "max_seq"}], and "successor" ("": any
+// owner). POST :restored has no member ("{}").
 std::string BodyOf(const strict_machine::Call& call);
 absl::StatusOr<strict_machine::Create> ParseStrictCreate(std::string_view body);
 absl::StatusOr<strict_machine::DeclareRestored> ParseStrictRestored(std::string_view body);
@@ -31,7 +31,7 @@ absl::StatusOr<strict_machine::Release> ParseStrictRelease(std::string_view body
 // {"table_version", "loss_noticed", "owners": [{"name", "address", "instance"}], "sections":
 // [{"section", "verdict": "granted", "held" or "resting", "owner", "wait_ms"}]}, where granted with
 // "token", "start" and "max_seq" instead of "wait_ms". "owner": the place in "owners", from 0 on;
-// null: nobody. An instance of "0": a successor.
+// null: none. An instance of "0": a successor.
 std::string BodyOf(const StrictReply<StrictGrant>& reply);
 absl::StatusOr<StrictReply<StrictGrant>> ParseStrictGrants(std::string_view body);
 

@@ -21,14 +21,14 @@ bool IsForOperators(const http::ServerRequest& request);
 // Thread safety: after Keep, all methods may be called from any thread.
 class Tokens {
  public:
-  // Once. `clients` empty: whoever sends no token is a client. `operators` empty: each client may
-  // do what operators may. INVALID_ARGUMENT: a token is empty. UNAVAILABLE: no memory for them.
+  // Call it once. `clients` empty: requests without a token are allowed as clients'. `operators`
+  // empty: clients may do all that operators may. INVALID_ARGUMENT: a token is empty. UNAVAILABLE:
+  // no memory for them.
   absl::Status Keep(const std::vector<std::string>& clients,
                     const std::vector<std::string>& operators);
 
-  // What to answer instead of what the request asks for: 401 where a token is needed and it has
-  // none of them, 403 where it is for operators and its token is a client's. nullopt: it is
-  // allowed.
+  // The refusal: 401 if a token is needed and the request has none of them, 403 if it needs an
+  // operator's token and has a client's. nullopt: it is allowed.
   std::optional<http::ServerAnswer> Refuse(const http::ServerRequest& request) const;
 
  private:

@@ -12,7 +12,7 @@ namespace locus::cluster_api {
 // Beyond it callers with max_skew of its default, 10 s, are soon refused.
 inline constexpr absl::Duration kMostClockOff = absl::Seconds(5);
 
-// What is wrong, and the remedy; empty: nothing. `off`: of a node's clock from the cluster's time.
+// The flaw and its remedy; empty: none. `off`: a node's clock less the cluster's time.
 inline std::string WrongClock(absl::Duration off) {
   if (absl::AbsDuration(off) <= kMostClockOff) return "";
   const bool ahead = off > absl::ZeroDuration();

@@ -45,7 +45,7 @@ Kind KindOf(Fact::Kind kind) {
   return Kind::kRefused;
 }
 
-// What the store of a text wrote as a sequence type; nullopt: it is none.
+// The sequence type that a SequenceTypeStore wrote as this text; nullopt: it is none.
 std::optional<internal::StoredType> TypeIn(const std::optional<type_machine::Type>& type,
                                            const std::string& name) {
   if (!type) return std::nullopt;

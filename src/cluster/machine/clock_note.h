@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-// What nodes ask each other about their clocks, as notes of Raft.
+// The notes of Raft by which nodes ask each other about their clocks.
 
 namespace locus::cluster_machine {
 

@@ -18,7 +18,7 @@ namespace {
 // times.
 const absl::Time kLastTime = absl::FromUnixMillis(253370764799999);  // of 9998
 
-// What a request begins with.
+// The first byte of a request is a set of these bits.
 constexpr uint8_t kHasId = 1;
 constexpr uint8_t kHasTrace = 2;
 constexpr uint8_t kHasSerial = 4;

@@ -23,11 +23,12 @@
 
 namespace locus::cluster_machine {
 
-// Counters, spaces of order IDs, sequence types and sessions came with kStoreCodecVersion, sets
-// of strict sequences with kStrictCodecVersion, Mend and sets that are not the first ever with
-// kMendCodecVersion, Command::leaps and keeps_ends with kLeapCodecVersion. Only what has one of
-// these is written so: a cluster that does not use them goes on with nodes that know kCodecVersion
-// only, and such a node refuses, and does not misread, the rest.
+// Counters, spaces of order IDs, sequence types and sessions came with kStoreCodecVersion, sets of
+// strict sequences with kStrictCodecVersion, Mend and sets that are not the first ever with
+// kMendCodecVersion, Command::leaps and keeps_ends with kLeapCodecVersion. Each value is written
+// with the least version that has all of its parts. So a cluster that uses none of the later parts
+// still works with nodes that know only kCodecVersion, and such a node refuses the later parts
+// instead of misreading them.
 inline constexpr uint8_t kCodecVersion = 2;
 inline constexpr uint8_t kStoreCodecVersion = 3;
 inline constexpr uint8_t kStrictCodecVersion = 4;
@@ -37,9 +38,9 @@ inline constexpr uint8_t kLeapCodecVersion = 6;  // of commands only
 absl::StatusOr<std::string> Encode(const Command& command);
 absl::StatusOr<std::string> Encode(const std::vector<Answer>& answers);
 
-// Tells whether two requests ask for the same: a hash (XXH64) of what Encode writes of the space
-// and the action, without the caller's clock, which goes on between repetitions. Part of snapshots:
-// it changes only with kCodecVersion.
+// Equal for two requests that ask for the same: a hash (XXH64) of the encoded space and action. It
+// leaves out the caller's clock, which moves between repetitions. Part of snapshots: it changes
+// only with kCodecVersion.
 uint64_t FingerprintOf(const Request& request);
 
 absl::StatusOr<Command> DecodeCommand(std::string_view bytes);

@@ -32,10 +32,10 @@ inline constexpr size_t kMostSpaces = 64;
 inline constexpr size_t kMostWorkers = 1 << 20;
 // Of them, those with a holder.
 inline constexpr size_t kMostHeld = 1 << 16;
-// Remembered requests: those that changed something.
+// Remembered requests: the ones that changed something.
 inline constexpr size_t kMostRemembered = 1 << 17;
-// Clients whose last request to counters, spaces of order IDs, rules or strict sets is remembered,
-// and the grants in the answers to them.
+// Clients whose last request to counters, spaces of order IDs, sequence types or strict sets is
+// remembered, and the grants in these answers.
 inline constexpr size_t kMostSessions = 1 << 16;
 inline constexpr size_t kMostGrantsRemembered = 1 << 18;
 // Requests of one command.
@@ -93,8 +93,8 @@ struct Delete {
   friend bool operator==(const Delete&, const Delete&) = default;
 };
 
-// What the cluster found when it probed a holder's health. An unhealthy holder is not renewed until
-// it is found healthy again.
+// The result of probing a holder's health. An unhealthy holder is not renewed until it is found
+// healthy again.
 struct Verdict {
   uint64_t worker = 0;
   uint64_t token = 0;
@@ -147,7 +147,7 @@ struct Command {
   bool expire = false;
   std::vector<Request> requests;
   // The time comes from wall clocks and not from the command before, so less may have passed since:
-  // what counters have left of their ttl, and strict sections of their leases, does not pass. Nodes
+  // the remaining ttl of counters and the remaining time of strict owners stay as they were. Nodes
   // know it since codec version 6.
   bool leaps = false;
   // Only a Set brings the end of a counter forward (counter_machine::Counters::Apply). Nodes know
@@ -157,9 +157,9 @@ struct Command {
 
 struct Answer {
   absl::Status status;
-  // Of an acquire or a renewal whose status is OK.
+  // The answer to an acquire or a renewal whose status is OK.
   std::optional<WorkerGrant> grant;
-  // Of a request that IsOfStore whose status is OK.
+  // The answer to a request that IsOfStore whose status is OK.
   std::variant<std::monostate, counter_machine::Reply, segment_machine::Reply, type_machine::Reply,
                strict_machine::Reply>
       reply = {};
@@ -180,8 +180,8 @@ struct HeldLease {
   bool unhealthy = false;
 };
 
-// What happened, for the audit. The facts of a command are the same on every node, in the same
-// order: its index and the place in the list identify one.
+// An event for the audit. The facts of a command are the same on every node, in the same order, so
+// the command's index and the place in the list identify one.
 struct Fact {
   enum class Kind : uint8_t {
     kSpaceCreated,

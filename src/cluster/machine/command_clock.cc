@@ -23,7 +23,7 @@ void CommandClock::Hear(uint64_t term) {
   if (heard_ != 0) return;
   heard_ = term;
   if (exact_) return;
-  // The first message of a leader may tell that what this node has on its disk is committed.
+  // The first message of a leader may commit entries that were already on this node's disk.
   if (applied_ && applied_term_ >= heard_) Follow(*applied_);
 }
 
@@ -44,14 +44,15 @@ void CommandClock::Applied(uint64_t term, absl::Time machine, absl::Duration boo
   applied_term_ = term;
   applied_ = {machine, boot};
   if (exact_ && !Has(Flaw::kFollowsLateCommands)) {
-    // It may have waited for any time, here or on its way: it only tells that it was not later.
+    // The command may have waited for any time, here or on its way, so it is only a lower bound of
+    // the time.
     last_ = {std::max(Alone(boot), machine), boot};
     known_ = term;
     trusted_ = false;
     return;
   }
   if (heard_ == 0 || term < heard_) return;
-  // Of a leader whose clock is followed already, what comes late was delayed.
+  // If this leader's clock is followed already, an answer that is behind it was delayed.
   const bool late = term == known_ && term < term_ && last_ && Alone(boot) >= machine;
   if (!late) Follow(*applied_);
 }

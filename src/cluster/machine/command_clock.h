@@ -12,39 +12,40 @@
 
 namespace locus::cluster_machine {
 
-// The clock by which a leader gives its commands their times. Every node has one; each follower's
-// follows the leader's, so that a new leader goes on where the old one was, whatever its wall clock
-// says.
+// The clock that gives a leader's commands their times. Every node has one, and each follower's
+// clock follows the leader's. So a new leader continues from the old one's time, whatever its wall
+// clock shows.
 //
 // Between two readings it advances as CLOCK_BOOTTIME does, and is drawn towards the wall clock by
 // at most 1/2000 of that. So, while leaders change among nodes that follow:
 //   - it never falls, and its rate is that of CLOCK_BOOTTIME within 5 parts in 10,000; a change of
 //     leaders makes it step forward by kMostStep at most. The deadline of WorkerLease allows for a
 //     rate twice as far off and for twenty such steps within a lease: none ends before it;
-//   - a change of leaders may set it back where the new one had just started and no node has told
-//     it the time yet: by the age of the last command. Leases then end later, and the time is made
-//     up for at that rate;
+//   - a change of leaders may set it back, by the age of the last command, if the new leader had
+//     just started and had not yet heard the time from any node. Leases then end later, and the
+//     time is made up for at that rate;
 //   - where the wall clocks that are known disagree, their lower median, off by an hour either way,
 //     moves it by 1.8 s for each hour. Where no majority of them is known, nothing moves it.
 //
 // A node asks the others for the cluster's time every second. The answer's time was right at some
 // moment since the question, so the time is now between that time and that time plus what has
-// passed since. A node that was told so, or led, knows the time exactly. A command that it applies
-// only shows that the time is not earlier: the command, or the notice that it is committed, may
-// have waited anywhere, for instance while this node was stopped.
+// passed since. A node that got such an answer, or led, knows the time exactly. A command that it
+// applies only shows that the time is not earlier: the command, or the notice that it is committed,
+// may have waited anywhere, for instance while this node was stopped.
 //
-// Before it is told, a node that has just started knows the time as soon as it has heard another
-// leader and has applied a command of that leader's term or of a later one. A leader proposes its
-// time every few seconds, and steps down without a majority: when it was heard, its last command
-// was a few seconds old. Commands of earlier terms prove nothing: all nodes may have been down
-// since then.
+// Before such an answer, a node that has just started knows the time as soon as it has heard
+// another leader and has applied a command of that leader's term or of a later one. A leader
+// proposes its time every few seconds, and steps down without a majority: when it was heard, its
+// last command was a few seconds old. Commands of earlier terms prove nothing: all nodes may have
+// been down since then.
 //
-// Until then the wall clocks of a majority count: where all nodes were down, nobody knows for how
-// long. A leader that has not heard a majority proposes nothing, however long that takes: what it
-// lacks is what it needs to commit. Where a majority is known but does not agree, it waits for the
-// others for kMostWait, then takes the lower median, of two the earlier one. So one node alone
-// never sets the time against two that agree. If the median is behind the machine, the time stands
-// still until it has caught up. No ID repeats: ceilings do not depend on any clock being right.
+// Until then the wall clocks of a majority count: if all nodes were down, no clock of the cluster
+// shows for how long. A leader that has not heard a majority proposes nothing, however long that
+// takes: without a majority it could commit nothing anyway. If a majority is known but does not
+// agree, it waits for the others for kMostWait, then takes the lower median, of two the earlier
+// one. So one node alone never sets the time against two that agree. If the median is behind the
+// machine, the time rests until it has caught up. No ID repeats: ceilings do not depend on any
+// clock being right.
 //
 // A leader draws the time towards the wall clock on which a majority of the voters agrees within
 // kAgree, not towards its own. Where they contradict the cluster's time by more than that for
@@ -84,8 +85,8 @@ class CommandClock {
   bool exact() const { return exact_; }
 
   // Before a leader's first command, once all entries of earlier terms are applied. True once: this
-  // node does not know the cluster's time, so another one, which may know it, is to lead. Where all
-  // were down, the leadership comes back, or goes on to a node that has tried the same.
+  // node does not know the cluster's time, so another one, which may know it, is to lead. If all
+  // nodes were down, the leadership returns, or moves to a node that has already tried this.
   bool ShouldYield(absl::Time machine);
 
   // The time of a command that is proposed now. `machine`: the time of the leader's machine, which
@@ -97,7 +98,7 @@ class CommandClock {
   // Sets the time to it at once, if it is later: an operator's decision, which ends leases early.
   void Advance(absl::Time wall, absl::Duration boot);
   // Whether Now has taken a time from wall clocks that the machine has not reached. Until a command
-  // that leaps has brought it there, Known tells nobody.
+  // that leaps has brought it there, Known answers no other node.
   bool Leaps(absl::Time machine) const { return leapt_ && machine < *leapt_; }
 
   // How far the wall clock was ahead of the last Now; negative: behind.
@@ -111,7 +112,7 @@ class CommandClock {
     absl::Duration boot;
   };
   void Follow(const Reading& machine);
-  // The voters' wall clocks now, those that are known; ascending.
+  // The voters' wall clocks now, as far as they are known; ascending.
   std::vector<absl::Time> Walls(absl::Time own, absl::Duration boot) const;
   struct Judged {
     absl::Time wall;
@@ -122,12 +123,12 @@ class CommandClock {
   Judged JudgeOf(const std::vector<absl::Time>& walls, absl::Time own) const;
   absl::Time Drawn(absl::Time alone, absl::Duration passed, const Judged& judged) const;
   void NoteContradiction(absl::Time time, absl::Duration boot, const Judged& judged);
-  // What last_ has become.
+  // The time last_, moved on to `boot`.
   absl::Time Alone(absl::Duration boot) const { return last_->time + (boot - last_->boot); }
 
   std::optional<Reading> last_;
   bool trusted_ = true;             // until something is followed
-  bool exact_ = false;              // last_ is right, as far as rates are
+  bool exact_ = false;              // last_ is right, within the error of the clocks' rates
   uint64_t known_ = 0;              // the term whose leader's clock last_ continues; 0: none
   bool yielded_ = false;            // ShouldYield said so
   uint64_t heard_ = 0;              // the term of the first other leader; 0: none yet
@@ -143,7 +144,7 @@ class CommandClock {
   // Since when a majority of the wall clocks agrees on another time than the cluster's.
   std::optional<absl::Duration> contradicted_since_;
   bool contradicted_ = false;  // for long enough
-  // What a wall clock, and not last_, has made of the time; nullopt: it has gone on since.
+  // The time that came from a wall clock and not from last_; nullopt: last_ has continued since.
   std::optional<absl::Time> leapt_;
 };
 

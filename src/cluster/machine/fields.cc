@@ -14,7 +14,7 @@ constexpr int64_t kFuture = INT64_MAX;
 constexpr int64_t kMostMillis = 25 * 3600 * 1000;  // of a duration
 constexpr size_t kMostSpaceBytes = 64;
 
-// What an answer whose status is OK has.
+// The kind of reply in an answer whose status is OK.
 constexpr uint8_t kHasNothing = 0;
 constexpr uint8_t kHasGrant = 1;
 constexpr uint8_t kHasCounterReply = 2;

@@ -12,7 +12,7 @@
 #include "src/base/text/byte_codec.h"
 #include "src/cluster/machine/command.h"
 
-// What commands, answers and snapshots have in common as bytes.
+// The bytes that commands, answers and snapshots share.
 
 namespace locus::cluster_machine {
 
@@ -21,7 +21,7 @@ class Writer : public internal::ByteWriter {
  public:
   void Put(absl::Time time, const char* what);
   void Put(absl::Duration duration, const char* what);
-  // `most` is that of the Reader's Text.
+  // `most`: the limit that the Reader's Text checks.
   void Put(std::string_view text, size_t most, const char* what);
   void Put(const RequestId& id);
   void Put(const Answer& answer);
@@ -38,7 +38,7 @@ class Reader : public internal::ByteReader {
   // `name` as of ByteReader. Reads the version.
   Reader(std::string_view bytes, const char* name);
 
-  // What nodes know only since a later version must not be there.
+  // Parts that came with a later version must not be there.
   uint8_t version() const { return version_; }
 
   absl::Time GetTime();

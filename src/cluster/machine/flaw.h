@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-// Mistakes that a machine of leases could make. Tests build the machine once more with
-// LOCUS_CLUSTER_MACHINE_FLAWS and make each of them, to show that the simulation notices. Elsewhere
-// Has is false at compile time.
+// Mistakes that the machine could make. Tests build it once more with LOCUS_CLUSTER_MACHINE_FLAWS
+// and make each of them, to show that the simulation notices. Elsewhere Has is false at compile
+// time.
 
 namespace locus::cluster_machine {
 

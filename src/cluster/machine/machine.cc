@@ -21,7 +21,7 @@ absl::Status LimitMet(const SpaceName& space, size_t most, std::string_view what
                                                    ", which is the most"));
 }
 
-// What the fact of a refusal says.
+// The fields of a refusal's fact.
 struct Asked {
   uint64_t worker = 0;
   uint64_t token = 0;

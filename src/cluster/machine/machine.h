@@ -32,35 +32,39 @@ namespace locus::cluster_machine {
 
 class Reader;
 
-// The worker leases, counters, spaces of order IDs, sequence types and sets of strict sequences
-// of a cluster, as a function of the commands that were applied: two machines that applied the same
-// ones are equal, answer the same, and have equal snapshots, byte for byte. The decisions are those
-// of src/worker, as in every WorkerLeaseStore; what is the machine's own:
+// The state of a cluster as a function of its commands: two machines that applied the same commands
+// are equal, give the same answers, and have equal snapshots, byte for byte. A Command (command.h,
+// its bytes in codec.h) has a time and some requests. The machine keeps worker leases itself, and
+// one object each for counters (counter/), spaces of order IDs (segment/), sequence types (type/)
+// and sets of strict sequences (strict/). ClusterNode (src/cluster/node) puts it on a node of Raft.
+//
+// Worker leases are decided by src/worker, as in every WorkerLeaseStore. The machine adds:
 //
 //   time       comes in the commands, never from a clock here. It never falls: a command with an
-//              earlier time is carried out at the machine's time. Who is a holder depends on it;
-//              that no ID repeats does not (worker_lease_store.h).
-//   expiry     a lease has ended once the time is past its ceiling. A command with `expire`
-//              takes it from its holder for good: from then on its renewal is ABORTED, whatever
-//              ceiling the holder claims. Until then an acquire may have the ID all the same.
-//   leaps      a command whose time comes from wall clocks says so: what counters have left of
-//              their ttl, and owners of their sections, does not pass with it.
-//   ends       of counters are brought forward by a Set alone where a command says so: callers
-//              with a longer ttl hold numbers. Commands of earlier versions did it by any call.
+//              earlier time is carried out at the machine's time. Leases end by this time, but the
+//              promise that no ID repeats does not depend on it (worker_lease_store.h).
+//   expiry     a lease has ended once the time is past its ceiling. A command with `expire` takes
+//              it from its holder: from then on its renewal is ABORTED, whatever ceiling the holder
+//              claims. Even before that, an acquire may get the ID.
+//   leaps      a command whose time comes from wall clocks is marked so. Such a leap uses up
+//              neither the ttl of counters nor the time that owners have left of their sections.
+//   ends       of counters' ttl are brought forward only by a Set, if the command says so: callers
+//              with a longer ttl still hold numbers. In commands of earlier versions, any call did
+//              it.
 //   requests   with an ID change the machine once (RememberedRequests). One that changed nothing is
 //              not remembered, and is answered anew if it is sent again.
-//   deletion   of a space keeps one time for all that were deleted: the highest ceiling in them.
-//              A space that is made from then on grants above it, also if it has the name of one
-//              that was deleted; and its tokens are higher, for those in the deleted one were
-//              below the machine's time. It looks at each ID of the space.
+//   deletion   of a space keeps one time for all that were deleted: the highest ceiling in them. A
+//              space that is made later grants above it, even under the name of a deleted one. Its
+//              tokens are higher as well, because those of the deleted space were below the
+//              machine's time. It looks at each ID of the space.
 //   counters   spaces of order IDs, sequence types and sets of strict ones are those of
 //              src/cluster/machine/counter, src/cluster/machine/segment, src/cluster/machine/type
 //              and src/cluster/machine/strict; changed types are facts. Their requests are
 //              remembered by session (Sessions).
 //   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
 //
-//   claims    of what the machine does not know are judged by the leader, before it proposes
-//              them (Screen): nodes of all versions apply what is in the log alike.
+//   claims    about leases that the machine does not know are judged by the leader before it
+//             proposes them (Screen), so that nodes of all versions apply the log alike.
 //
 // Commands come from DecodeCommand: within its limits, in whole milliseconds.
 // Thread safety: none. A copy is another machine in the same state.
@@ -76,22 +80,22 @@ class Machine {
 
   Applied Apply(const Command& command);
 
-  // What a leader does with a request that it is about to propose, having applied all of the terms
-  // before. It turns a request that must be refused into one that changes nothing, whatever is
-  // under way, so that the refusal is a fact.
+  // A leader's verdict on a request that it is about to propose, once it has applied all entries of
+  // earlier terms. A request that must be refused becomes one that changes nothing, whatever is
+  // under way, so that the refusal is recorded as a fact.
   struct Screened {
     std::optional<Answer> answer;         // to be answered with this, and not to be proposed
     std::optional<absl::Status> refusal;  // to be answered with this once it is applied
     std::optional<Mend> mend_before;      // of the request's space, in the same command
   };
   Screened Screen(Request& request) const;
-  // What the first command of a leader mends: spaces with tokens from kLeastForgedToken on.
+  // Requests for a leader's first command: they mend spaces with tokens from kLeastForgedToken on.
   std::vector<Request> Mends() const;
 
   // 1970 before the first command.
   absl::Time now() const { return now_; }
-  // Once its clock is past this, the leader proposes a command with `expire`. InfiniteFuture:
-  // nobody holds a lease.
+  // Once its clock is past this, the leader proposes a command with `expire`. InfiniteFuture: no
+  // lease is held.
   absl::Time NextExpiry() const {
     return queue_.empty() ? absl::InfiniteFuture() : std::get<0>(*queue_.begin());
   }
@@ -104,7 +108,7 @@ class Machine {
   const counter_machine::Counters& counters() const { return counters_; }
   const type_machine::Types& types() const { return types_; }
   const strict_machine::Sets& strict_sets() const { return strict_sets_; }
-  // The leases with a holder whose text contains `part`.
+  // The held leases whose holder's text contains `part`.
   std::vector<HeldLease> HoldersWith(std::string_view part) const;
   // Leases with a holder that end from `from` on and before `until`. Looks at each of them.
   size_t EndingBetween(absl::Time from, absl::Time until) const;
@@ -128,7 +132,8 @@ class Machine {
   struct Lease {
     WorkerRecord record;
     bool unhealthy = false;
-    // Its place in queue_, while it has a holder: at most its ceiling, which renewals raise.
+    // Its place in queue_, while it has a holder. Invariant: at most its ceiling. Renewals raise
+    // only the ceiling, and SettleQueue moves the lease when it comes to the front.
     absl::Time queued = absl::InfiniteFuture();
   };
   struct WorkerSpace {

@@ -14,17 +14,16 @@
 namespace locus::cluster_machine {
 
 // The requests that changed the machine, with their answers, ascending by the time they were made.
-// A request is forgotten once the machine's time is past RequestId::made + kRemembered, and from
-// that very moment on refused: there is no time at which it could be carried out twice.
+// Once the machine's time is past RequestId::made + kRemembered, a request is forgotten, and from
+// the same moment it is refused: there is no time at which it could be carried out twice.
 //
-// A request that changed nothing need not be remembered: each time that it is sent before it
-// changes something is as if it had not been sent, and what changes something is remembered. That
-// is most refusals, so that cheap ones do not fill the memory. A refused renewal that showed a loss
-// did change the machine: sent again, it would make the space rest once more. What it costs is that
-// a copy which the network delivers late, after its caller was refused and gave up, may be granted:
-// an acquire's ID then rests for its ttl, as after a crash of its holder. A late release frees
-// only what the caller said it no longer uses; one that found nothing to free is OK, and sent again
-// ABORTED once the ID has another holder.
+// A request that changed nothing need not be remembered: until it changes something, sending it is
+// as if it had not been sent. Most refusals are such requests, so that cheap ones do not fill the
+// memory. A refused renewal that showed a loss did change the machine: sent again, it would make
+// the space rest once more. The price: a copy that the network delivers late, after its caller was
+// refused and gave up, may be granted: an acquire's ID then rests for its ttl, as after a crash of
+// its holder. A late release frees only what the caller said it no longer uses; one that found
+// nothing to free is OK, and sent again ABORTED once the ID has another holder.
 class RememberedRequests {
  public:
   struct Remembered {

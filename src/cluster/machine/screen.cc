@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is claimed about the past, and by whom. The rules of src/worker believe a caller, as those
-// of a database's users are to be believed; here any client with a token gets.
+// Checks claims about the past. The rules of src/worker believe their callers, because a database's
+// users are trusted. Here any client with a token can make a claim.
 #include <algorithm>
 #include <utility>
 
@@ -45,7 +45,7 @@ Machine::Screened Machine::Screen(Request& request) const {
   } else if (std::holds_alternative<WorkerRelease>(request.action)) {
     ScreenRelease(request, screened);
   } else if (std::holds_alternative<Delete>(request.action)) {
-    // What would keep a space for ever.
+    // Such a token would keep the space from ever being deleted.
     const uint64_t from = MillisOf(now_) + kMostTokenAhead;
     const auto space = spaces_.find(request.space);
     if (space == spaces_.end()) return screened;
@@ -95,8 +95,8 @@ void Machine::ScreenRenewal(Request& request, Screened& screened) const {
                      ", has not reached the token: it granted none")));
   }
   if (record != nullptr && !record->nonce.empty() && record->ceiling >= now_) {
-    // As a lease from before that of the holder, who goes on. Nobody else is granted an ID
-    // before either's numbers can rise no more.
+    // The claimed lease is treated as older than the holder's, which stays. The ID gets no other
+    // holder until neither of the two can make higher numbers.
     screened.refusal = absl::AbortedError(named + "the ID has another holder");
     renew.token = std::max<uint64_t>(record->token, 2) - 1;
   }

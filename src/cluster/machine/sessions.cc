@@ -9,7 +9,7 @@
 
 namespace locus::cluster_machine {
 
-// What kMostSnapshotBytes has for a session, and for each of the grants that it remembers.
+// kMostSnapshotBytes reserves so much for a session, and for each of the grants that it remembers.
 static_assert(2 + strict_machine::kFixedBytes <= 64 && strict_machine::kUnitBytes <= 5 * 8);
 
 const Sessions::Session* Sessions::Find(const RequestId& id) const {

@@ -17,10 +17,10 @@ namespace locus::cluster_machine {
 class Reader;
 class Writer;
 
-// The last request of each session that changed counters, spaces or rules, or was to change
-// something that was not as it said, with its answer. A client sends
-// one request of a session at a time, each with a greater RequestId::serial, and repeats only the
-// last one: so one answer a session is enough, however many requests a second there are.
+// The last request of each session that changed counters, spaces or types, or was to change
+// something that was not as it said, with its answer. A client sends one request of a session at a
+// time, each with a greater RequestId::serial, and repeats only the last one: so one answer a
+// session is enough, however many requests a second there are.
 //
 // A session is forgotten once the machine's time is past the latest RequestId::made in it +
 // kRemembered; from that very moment on each of its requests so far is refused by its time

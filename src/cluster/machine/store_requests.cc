@@ -80,8 +80,8 @@ Answer Machine::AnswerOfStore(const Request& request, std::vector<Fact>& facts) 
   return answer;
 }
 
-// A change that was refused for what it found is remembered as one that was made: its client was
-// told that it was not, so no later copy of the request may make it.
+// A change that was refused because of the state it found is remembered like one that was made: its
+// client has been answered "not done", so no later copy of the request may do it.
 Answer Machine::DoOfStore(const Request& request, std::vector<Fact>& facts, bool& changed) {
   Answer answer;
   if (const auto* counter = std::get_if<counter_machine::Call>(&request.action)) {

@@ -52,7 +52,7 @@ WorkerBlocks::Taken WorkerBlocks::In(uint64_t first, uint64_t last, const worker
     taken.held += part.held;
     taken.next_free = std::min(taken.next_free, part.next_free);
   };
-  // What is no whole block, at both ends.
+  // Partial blocks at both ends are read one by one.
   const uint64_t inner = std::min(last + 1, (first + kWidth - 1) / kWidth * kWidth);
   if (first < inner) add(Read(first, inner - 1, scan));
   const uint64_t outer = std::max(inner, (last + 1) / kWidth * kWidth);

@@ -16,11 +16,11 @@ namespace locus::cluster_machine {
 // Finds a free worker ID of a space without a look at all that are taken: 256 neighbours are a
 // block, which knows how many of them were ever granted, how many have a holder, and a time before
 // which none of them is free. The answers are those of worker::FindFree over all records, whatever
-// was asked before; only the cost depends on that.
+// was asked before; only the cost depends on earlier calls.
 //
-// Every change of a record is to be told. `scan` reads the records as they are now.
-// Thread safety: none. Cost: a call of FirstFree or In looks at each block of the range, and reads
-// those that may have a free ID, or the next that is.
+// Report every change of a record by Changed. `scan` must read the current records. Thread safety:
+// none. Cost: a call of FirstFree or In looks at each block of the range, and reads those that may
+// have a free ID, or the next that is.
 class WorkerBlocks {
  public:
   // `before` nullptr: the ID was never granted.
@@ -41,7 +41,7 @@ class WorkerBlocks {
   struct Block {
     uint64_t granted = 0;
     uint64_t held = 0;
-    // At most the least ceiling of its records; it is that one if `exact`.
+    // Invariant: at most the least ceiling of its records; equal to it if `exact`.
     absl::Time bound = absl::InfiniteFuture();
     bool exact = true;
   };

@@ -12,7 +12,7 @@ namespace locus::cluster_node {
 class Arrivals {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  // What comes within so long of the first comes at the same time.
+  // Requests that come within this time of the first one count as simultaneous.
   static constexpr std::chrono::milliseconds kWithin{20};
 
   void Note(Time now) {

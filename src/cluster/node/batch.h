@@ -19,7 +19,7 @@ struct Waiting {
   std::function<void(cluster_machine::Answer)> answered;
 };
 
-// The requests of one command, and who waits for the answers to them.
+// The requests of one command, and the callers that wait for their answers.
 struct Batch {
   std::vector<cluster_machine::Request> requests;
   std::vector<std::function<void(cluster_machine::Answer)>> answered;  // one for each request

@@ -38,7 +38,7 @@ constexpr size_t kMostWaiting = 65'536;
 // Renewals are not gathered when so many requests wait, or came at about the same time: these meet
 // anyway.
 constexpr size_t kBusy = 16;
-// Between commands that nobody asked for.
+// Between commands of the leader's own.
 constexpr absl::Duration kLeastPause = absl::Milliseconds(50);
 }  // namespace
 class ClusterNode::Rep : public raft::StateMachine {
@@ -195,7 +195,8 @@ class ClusterNode::Rep : public raft::StateMachine {
     });
   }
 
-  // With the time as of now: the next leader may have started so late that it knows of no other.
+  // First proposes a command with the present time: the next leader may have started so late that
+  // it has no other source of it.
   void Transfer(raft::NodeId to, raft::Shell::Done done) {
     absl::StatusOr<std::string> bytes;
     {
@@ -304,7 +305,7 @@ class ClusterNode::Rep : public raft::StateMachine {
     }
   }
 
-  // By the node's thread: that which a command would have now, as long as this node leads.
+  // By the node's thread, while this node leads: the time that a command would have now.
   absl::Time Now() {
     MutexLock lock(mutex_);
     return leads_ && ready_ ? time_.OfCommand() : machine_.now();
@@ -359,7 +360,7 @@ class ClusterNode::Rep : public raft::StateMachine {
     }
   }
 
-  // What a leader does by itself.
+  // A leader's own work: commands that no client asked for.
   void Run() {
     while (true) {
       bool ask = false, propose = false, transfer = false;
@@ -426,7 +427,7 @@ class ClusterNode::Rep : public raft::StateMachine {
   bool IsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return UntilDue() <= absl::ZeroDuration();
   }
-  // Until a command is due that nobody asked for.
+  // Until the leader's next own command is due.
   absl::Duration UntilDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     constexpr absl::Duration kLongest = absl::Seconds(1);
     if (!leads_ || !ready_) return kLongest;
@@ -440,7 +441,7 @@ class ClusterNode::Rep : public raft::StateMachine {
     const absl::Duration boot = options_.clock->SinceBoot();
     absl::Duration until = last_proposal_ + options_.tick - boot;
     if (next_expiry_ != absl::InfiniteFuture()) {
-      // The machine's time goes on from its last command.
+      // The machine's time stays at that of its last command until the next one.
       until = std::min(
           until, next_expiry_ - time_.machine() - (boot - last_proposal_) + absl::Milliseconds(1));
     }

@@ -33,8 +33,8 @@ struct ClusterNodeOptions {
   size_t pipeline = 8;
   // While fewer than 16 requests come in 20 ms, and fewer than 16 wait, renewals wait for others
   // until so long after the last command: a commit of the cluster costs much more than a request,
-  // and nobody waits for a renewal. Longer: less work for few holders, and slower renewals. 0: they
-  // do not wait.
+  // and no caller waits for a renewal. Longer: less work for few holders, and slower renewals. 0:
+  // they do not wait.
   absl::Duration gather = absl::Milliseconds(50);
   // A leader without requests proposes its time this often, so that followers know it.
   absl::Duration tick = absl::Seconds(5);
@@ -53,10 +53,11 @@ struct ClusterNodeOptions {
   std::function<void(const raft::NodeStatus&)> on_change;
 };
 
-// A node of a cluster that leases worker IDs, and keeps counters, spaces of order IDs, sequence
-// types sequences and sets of strict ones: the machine of leases on a node of Raft. While it leads,
-// it gives commands their time, gathers requests into commands, ends leases that are due, and hands
-// its leadership over where its clock turns out to be wrong (CommandClock).
+// A cluster node: the machine (src/cluster/machine) on a node of Raft (src/raft/node). While it
+// leads, it gives commands their time (ClusterTime, a CommandClock), gathers requests into commands
+// (Batch, Arrivals), ends leases that are due, and hands its leadership over if its clock turns out
+// to be wrong. Views answer reads. The HTTP API (src/cluster/api) and the health probe
+// (src/cluster/probe) call it.
 //
 // Thread safety: all methods may be called from any thread. Callbacks are called once each, by the
 // node's thread or within the call, and must not wait; they may call the node, but not destroy it.
@@ -71,9 +72,9 @@ class ClusterNode {
   ClusterNode& operator=(const ClusterNode&) = delete;
 
   using Answered = std::function<void(cluster_machine::Answer)>;
-  // Carries a request out. UNAVAILABLE: this node does not lead (Status names who does), or leads
-  // no more; raft::IsCommitUnknown tells whether the request may have been carried out. Send it
-  // again with the same RequestId. RESOURCE_EXHAUSTED: too much is under way.
+  // Carries a request out. UNAVAILABLE: this node does not lead (Status names the leader), or no
+  // longer leads; raft::IsCommitUnknown shows whether the request may have been carried out. Send
+  // it again with the same RequestId. RESOURCE_EXHAUSTED: too much is under way.
   void Submit(cluster_machine::Request request, Answered answered);
   template <typename Shown>
   using Showed = std::function<void(absl::StatusOr<Shown>)>;
@@ -98,10 +99,10 @@ class ClusterNode {
     size_t ending = 0;                 // Machine::EndingBetween these two
   };
   void ShowTime(Showed<TimeView> answered);
-  // Advances the time to the wall clock on which a majority agrees, by a command: what was `ending`
-  // ends. One that is behind by less than a second, or ahead, is left as it is. The answer is what
-  // it was before. FAILED_PRECONDITION: none is agreed on, or the time is behind by more than
-  // `most`. UNAVAILABLE as Submit.
+  // Advances the time to the wall clock on which a majority agrees, by a command, so that the
+  // leases counted by `ending` end. One that is behind by less than a second, or ahead, is left as
+  // it is. The answer is the time before. FAILED_PRECONDITION: none is agreed on, or the time is
+  // behind by more than `most`. UNAVAILABLE as Submit.
   void AdvanceTime(absl::Duration most, Showed<TimeView> answered);
   // As raft::Node's.
   void ChangeMembers(raft::MemberChange change, raft::Shell::Done done);
@@ -115,7 +116,7 @@ class ClusterNode {
     uint64_t held = 0;
     uint64_t remembered = 0;  // requests whose answers are kept
     uint64_t counters = 0;
-    uint64_t sections = 0;           // of order IDs, that ever leased
+    uint64_t sections = 0;           // of order IDs, with an allocation
     uint64_t types = 0;              // sequence types
     uint64_t strict_sections = 0;    // of strict sequences, that were ever owned
     uint64_t strict_owners = 0;      // of these, and successors

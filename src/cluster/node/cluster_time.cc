@@ -62,7 +62,7 @@ std::string ClusterTime::Hear(raft::NodeId from, std::string_view bytes, raft::T
   }
   ClockTold told{std::get<ClockAsk>(*note).asked, term, leads, clock_.Now(), std::nullopt};
   told.time = leads ? OfCommand() : command_clock_.Known(machine_, clock_.SinceBoot());
-  if (Leaps()) told.time.reset();  // a leader that is told it would not know of the leap
+  if (Leaps()) told.time.reset();  // a leader that got this time would not know of the leap
   return cluster_machine::Encode(told);
 }
 

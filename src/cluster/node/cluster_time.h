@@ -16,8 +16,8 @@
 
 namespace locus::cluster_node {
 
-// A node's CommandClock on its Clock, and what it asks and tells other nodes about clocks.
-// Thread safety: none.
+// A node's CommandClock on its Clock, and the notes about clocks that it exchanges with other
+// nodes. Thread safety: none.
 class ClusterTime {
  public:
   // `clock` outlives it.
@@ -43,7 +43,7 @@ class ClusterTime {
   void SetVoters(const raft::Members& members);
   bool MayBegin();
 
-  // Of the machine, as it was applied last.
+  // The machine's time after the last command that was applied.
   absl::Time machine() const { return machine_; }
 
   // When the other nodes are to be asked next, and with which note.

@@ -6,7 +6,7 @@
 #include "src/cluster/machine/machine.h"
 #include "src/cluster/node/cluster_node.h"
 
-// What a node shows of its machine.
+// A node's views of its machine.
 
 namespace locus::cluster_node {
 

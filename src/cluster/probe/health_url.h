@@ -14,7 +14,7 @@
 
 namespace locus::holder_probe {
 
-// An IP address; IPv4 as the part of IPv6 that stands for it, so that one host has one form.
+// An IP address; IPv4 as its mapped IPv6 address, so that one host has one form.
 using Address = std::array<uint8_t, 16>;
 
 // Without brackets. nullopt: `text` is none; names are not looked up.

@@ -18,7 +18,7 @@
 
 namespace locus::holder_probe {
 
-// What the cluster was told of a holder, for a log.
+// A verdict on a holder that was given to the cluster, for a log.
 struct ProbeEvent {
   SpaceName space;
   uint64_t worker = 0;
@@ -31,7 +31,7 @@ struct HolderProbeOptions {
   // Blocks of IP addresses ("10.1.0.0/16", "fd00::/8") that may be probed. The URLs come from
   // clients: each can make this node send a GET to any port and path of these addresses, and learn
   // from its lease whether 2xx came back. So name the holders' network, not the loopback or an
-  // administrators' one. Empty: nobody is probed.
+  // administrators' one. Empty: no holder is probed.
   std::vector<std::string> allowed = {};
   // Between two probes of a holder, give or take a tenth; 100 ms to 1 h. Shorter: a useless holder
   // loses its lease sooner. Longer if there are more than per_second * interval holders.
@@ -61,11 +61,11 @@ struct HolderProbeOptions {
 //
 // Healthy is 200 to 299. All else is a failure: another status, a redirection (which is not
 // followed), no complete head of an answer in time, one of more than 16 KiB. A body is not read. An
-// unhealthy holder is not renewed (cluster_machine::Verdict), so its ID goes to somebody else once
+// unhealthy holder is not renewed (cluster_machine::Verdict), so its ID goes to another holder once
 // the lease has ended, unless a probe succeeds before. A holder without the member, or with a URL
 // that is not allowed, is not probed: its renewals alone count.
 //
-// A new leader begins to count failures anew; what its predecessor told the cluster stays.
+// A new leader counts failures from 0; its predecessor's verdicts stay.
 //
 //   one HolderProbe for each node of a process, made after the ClusterNode and destroyed before it
 //

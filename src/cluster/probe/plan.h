@@ -45,7 +45,7 @@ struct Probe {
   bool suspect = false;
 };
 
-// What the cluster is to be told.
+// A verdict for the cluster.
 struct Opinion {
   Lease lease;
   bool healthy = true;
@@ -59,11 +59,12 @@ struct PlanLimits {
   double per_second = 0;
 };
 
-// Which holder is probed when, and what follows from the answers. A function of what happens, the
+// Decides which holder is probed when, and what follows from the answers. A function of events, the
 // time, and a seed.
 //
 // Suspects are holders whose last probe failed, or that were never probed. They have half of the
-// places at most, and take turns with the others: those that do not answer delay each other only.
+// places at most, and take turns with the others, so holders that do not answer delay only each
+// other.
 //
 // Thread safety: none. Cost: O(log n), Update O(n log n).
 class Plan {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message may say. One that cannot be true is dropped: whoever reaches the port can send it,
-// and it must neither end this process nor its leadership. Membership is no reason to refuse what
-// leads or stands: this node may be behind, and not know its leader's members yet (4.1).
+// Drops messages that cannot be true. Any process that reaches the port can send one, and it must
+// end neither this process nor its leadership. A sender that leads or stands may be unknown as a
+// member: this node may be behind, and not know its leader's members yet (4.1).
 #include <algorithm>
 
 #include "src/raft/core/core.h"
@@ -47,7 +47,7 @@ bool Core::MayBe(NodeId, const Append& append) const {
       !Follow(append.prev_term, append.entries, append.term)) {
     return false;
   }
-  // What is committed here is the leader's, too.
+  // The leader has all that is committed here, so it never sends anything else for these indexes.
   for (size_t i = 0; i < append.entries.size(); ++i) {
     const Index index = append.prev_index + 1 + i;
     if (index > std::min(commit_, last_index())) break;
@@ -71,7 +71,7 @@ bool Core::MayBe(NodeId, const InstallSnapshot& install) const {
 
 bool Core::MayBe(NodeId from, const StandNow&) const { return from == leader_ || IsKnown(from); }
 
-// The answer to one who stands, by one who was asked.
+// The answer of a voter to a candidate.
 bool Core::MayBe(NodeId from, const Removed& removed) const {
   return (role_ == Role::kPreCandidate || role_ == Role::kCandidate) && IsKnown(from) &&
          removed.members_index <= last_index() + kMostEntriesAhead;

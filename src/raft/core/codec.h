@@ -10,10 +10,11 @@
 #include "src/raft/core/types.h"
 
 // Bytes of entries, marks and messages, for the disk and for the network. Numbers are
-// little-endian, of 8 bytes or, where they are sizes, of 4; texts stand behind their size. One
-// value has one form: what Decode accepts, Encode gives again. A change of the form of entries or
-// marks changes kCodecVersion, which nodes compare when they connect and when they open their file;
-// one of messages changes kProtocolVersion (tcp/frame.h), which they compare when they connect.
+// little-endian, of 8 bytes or, where they are sizes, of 4; texts follow their size. One value has
+// one form: Encode returns exactly the bytes that Decode accepted. A change of the form of entries
+// or marks changes kCodecVersion, which nodes compare when they connect and when they open their
+// file; one of messages changes kProtocolVersion (tcp/frame.h), which they compare when they
+// connect.
 //
 // Errors of Decode: INVALID_ARGUMENT: another form, or beyond the limits, with the place.
 

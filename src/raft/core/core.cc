@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elections and the log have in common: restoring a node, its events, its writes, its members.
+// The part that elections and the log share: restoring a node, its events, its writes, its members.
 #include "src/raft/core/core.h"
 
 #include <algorithm>
@@ -110,6 +110,8 @@ Actions Core::Heartbeat() {
   if (role_ != Role::kLeader) return actions;
   for (auto& [id, peer] : peers_) {
     peer.asked = false;
+    // The snapshot or its answer may be lost, and is never repeated by itself: asking where the log
+    // agrees finds out, and sends another one if it is needed.
     if (peer.mode == Peer::Mode::kSnapshot && ++peer.waited > limits_.snapshot_patience) {
       peer.mode = Peer::Mode::kProbe;
     }
@@ -146,10 +148,13 @@ Actions Core::Receive(NodeId from, const Message& message, bool leader_is_alive)
 
 Actions Core::Written(uint64_t number) {
   Actions actions;
+  // Writes become durable in order, and one fsync may confirm several.
   while (!pending_writes_.empty() && pending_writes_.front().number <= number) {
     durable_ = std::max(durable_, pending_writes_.front().last);
     pending_writes_.pop_front();
   }
+  // A candidate's vote for itself counts only once it is on the disk: a node that forgot it could
+  // vote for another candidate in the same term.
   if (role_ == Role::kCandidate && vote_write_ <= number) {
     votes_.insert(self_);
     CountVotes(actions);
@@ -302,8 +307,8 @@ bool Core::HasForgotten(NodeId id) const {
   return peer != peers_.end() && peer->second.forgot;
 }
 
-// A node that its latest members lack stands as long as they are not committed: it may be the only
-// one with a log that is new enough (4.2.2).
+// A node that is absent from its latest members may still stand while they are not committed: it
+// may be the only one whose log is new enough (4.2.2).
 bool Core::MayStand() const {
   if (removed_ || forgot_) return false;
   for (auto at = members_.rbegin(); at != members_.rend(); ++at) {

@@ -16,7 +16,7 @@
 
 namespace locus::raft {
 
-// What a node brings back from its disk.
+// The state that a node reads from its disk.
 struct Remembered {
   NodeId self = 0;
   Vote vote;
@@ -27,8 +27,8 @@ struct Remembered {
 // INVALID_ARGUMENT: not ascending by id, an id of 0, beyond the limits of types.h.
 absl::Status CheckMembers(const Members& members);
 
-// What each node of a new cluster begins with: its members are the first entry. A node that joins
-// later begins with nothing but its ID.
+// The state of each node of a new cluster: its members are the first entry. A node that joins later
+// begins with nothing but its ID.
 Remembered FirstNode(NodeId self, const Members& members);
 
 // To be written to the disk: all of it or nothing, and one write after the other, in order. Several
@@ -59,8 +59,8 @@ struct ReadAnswer {
   friend bool operator==(const ReadAnswer&, const ReadAnswer&) = default;
 };
 
-// What the shell does after an event, in any order but for what Write and Send say. What has become
-// committed is to be applied: Core::commit().
+// The shell does this after an event. Only Write and Send prescribe an order. It also applies all
+// entries up to Core::commit().
 struct Actions {
   std::optional<Write> write;
   std::vector<Send> sends;
@@ -91,17 +91,18 @@ struct CoreLimits {
 };
 
 // One node of a Raft cluster: a function of what happened to it. It knows no clock, no network and
-// no disk; a shell has them, tells the core what happened, and does what the core answers. Timers
-// are the shell's, too:
+// no disk; a shell has them, reports each event to the core, and performs the Actions that come
+// back. The shell also keeps the timers:
 //   election timer   each node; restarted by restart_election_timer, to a random time in [T, 2T);
 //                    when it runs out: ElectionTimeout
 //   heartbeat timer  while it leads, each T / 10 or so: Heartbeat
 //   quorum timer     while it leads, each T: CheckQuorum
 // T is the least time without a leader after which another one is elected.
 //
-// Nothing is answered before what it says is durable: Send::after. Elections have a pre-vote (9.6);
-// a leader that does not hear a majority steps down (6.2); members change one voter at a time, and
-// only after an entry of the leader's own term was committed (Ongaro's note of 2015).
+// A message leaves only when the state that it confirms is durable: Send::after. Elections have a
+// pre-vote (9.6); a leader that does not hear a majority steps down (6.2); members change one voter
+// at a time, and only after an entry of the leader's own term was committed (Ongaro's note of
+// 2015).
 //
 // Thread safety: none. A copy is another node in the same state.
 class Core {
@@ -126,8 +127,8 @@ class Core {
   absl::StatusOr<Actions> ProposeAll(std::vector<std::string> commands);
   // Changes the members by one: adds a learner, makes a learner a voter, removes one, or gives one
   // another address. FAILED_PRECONDITION: more than one differs; a learner is too far behind to
-  // vote; nobody would vote. UNAVAILABLE: as Propose; also while the change before is not committed
-  // yet, or nothing of this term is. INVALID_ARGUMENT: CheckMembers.
+  // vote; no voter would be left. UNAVAILABLE: as Propose; also while the previous change, or every
+  // entry of this term, is not committed yet. INVALID_ARGUMENT: CheckMembers.
   absl::StatusOr<Actions> ProposeMembers(Members members);
   // Answers in Actions::reads, now or later. Several may be under way.
   Actions Read(uint64_t read);
@@ -135,8 +136,8 @@ class Core {
   // nothing is proposed. NOT_FOUND: no such voter. UNAVAILABLE: this node does not lead.
   absl::StatusOr<Actions> Transfer(NodeId to);
   // The state machine's state at `index` is durable: entries up to it are not needed. `index` is at
-  // most commit() and durable(). The mark is what the snapshot stands for; entries below go from
-  // the disk, too.
+  // most commit() and durable(). The mark names the last entry that the snapshot replaces; the
+  // caller may delete all entries up to it from the disk.
   SnapshotMark Compact(Index index);
   // The message that brings a follower a snapshot; nothing if it needs none any more.
   std::optional<InstallSnapshot> SnapshotFor(NodeId to) const;
@@ -172,7 +173,7 @@ class Core {
   // than it was. It gets the log, but neither votes nor counts, because it has forgotten its votes,
   // too. Of this node itself, and of others while this node leads. It remembers so while it runs.
   bool HasForgotten(NodeId id) const;
-  // Messages that could not be true, and were dropped; and who sent the last one, as he says.
+  // Messages that could not be true, and were dropped; and the ID under which the last one came.
   uint64_t refused() const { return refused_; }
   NodeId refused_from() const { return refused_from_; }
 
@@ -184,7 +185,8 @@ class Core {
     Index index = 0;
     Members members;
   };
-  // What a leader knows of another node.
+  // A leader's view of another node. Invariant: match < next. The node has confirmed the log up to
+  // match, unless it `forgot`.
   struct Peer {
     enum class Mode : uint8_t {
       kProbe,     // where its log agrees is not known: one message at a time
@@ -208,7 +210,7 @@ class Core {
   };
   struct PendingWrite {
     uint64_t number = 0;
-    Index last = 0;  // of the log that it makes durable
+    Index last = 0;  // the log is durable up to here when it is
   };
 
   Core() = default;
@@ -240,7 +242,7 @@ class Core {
   void AnswerReads(Actions& actions);
   void FinishTransfer(Actions& actions);
 
-  // What a message may say: belief.cc.
+  // Whether a message can be true: belief.cc.
   bool IsCredible(NodeId from, const Message& message) const;
   bool MayBe(NodeId from, const VoteRequest& request) const;
   bool MayBe(NodeId from, const VoteReply& reply) const;
@@ -275,7 +277,7 @@ class Core {
 
   Role role_ = Role::kFollower;
   NodeId leader_ = 0;
-  Index commit_ = 0;
+  Index commit_ = 0;         // snapshot_.index <= commit_ <= last_index()
   bool was_member_ = false;  // by committed members
   bool removed_ = false;
   bool forgot_ = false;  // HasForgotten
@@ -284,7 +286,8 @@ class Core {
 
   uint64_t writes_ = 0;  // number of the last write
   std::deque<PendingWrite> pending_writes_;
-  Index durable_ = 0;  // the log up to here is on the disk, as it is now
+  Index durable_ =
+      0;  // the disk has the log, in its present form, up to here; falls when the log is cut
 
   std::set<NodeId> votes_;
   uint64_t vote_write_ = 0;  // candidate: when this is durable, its own vote counts

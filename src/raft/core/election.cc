@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who leads: sections 3.4, 3.6, 3.10, 6.2 and 9.6.
+// Elections and the transfer of leadership: sections 3.4, 3.6, 3.10, 6.2 and 9.6.
 #include "src/raft/core/core.h"
 #include "src/raft/core/flaw.h"
 
@@ -88,19 +88,19 @@ bool Core::HasCommittedMembersFrom(Index index) const {
 }
 
 void Core::On(NodeId from, const VoteRequest& request, bool leader_is_alive, Actions& actions) {
-  // A member that was removed does not know it yet, and would stand again and again.
+  // A member that was removed may not know it yet, and would stand again and again.
   if (FindMember(members(), from) == nullptr && HasCommittedMembersFrom(request.members_index)) {
     SendAtOnce(from, Removed{vote_.term, members_index()}, actions);
     return;
   }
-  // While a leader is heard, nobody needs another one: a node that was cut off must not end its
-  // term (4.2.3).
+  // While a leader is heard, no other one is needed: a node that was cut off must not end the
+  // leader's term (4.2.3).
   const bool leads = leader_is_alive || role_ == Role::kLeader;
   if (leads && !request.transfer) {
     if (request.pre) SendAtOnce(from, VoteReply{vote_.term, true, false}, actions);
     return;
   }
-  // What this node has forgotten may have been a vote.
+  // A node that lost part of its state may also have lost its vote in this term, so it grants none.
   const bool fresh = !forgot_ && IsUpToDate(request.last_index, request.last_term);
   if (request.pre) {
     const bool granted = fresh && request.term > vote_.term;
@@ -112,6 +112,8 @@ void Core::On(NodeId from, const VoteRequest& request, bool leader_is_alive, Act
       request.term == vote_.term && fresh && (vote_.candidate == 0 || vote_.candidate == from);
   if (granted) {
     actions.restart_election_timer = true;
+    // The reply waits for the write of the vote (SendAfterWrites): a vote that is forgotten could
+    // be given twice.
     if (vote_.candidate == 0) {
       vote_.candidate = from;
       WriteOf(actions).vote = vote_;

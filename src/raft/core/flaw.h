@@ -31,7 +31,7 @@ enum class Flaw : uint8_t {
 #ifdef LOCUS_RAFT_FLAWS
 inline thread_local Flaw flaw = Flaw::kNone;
 inline bool Has(Flaw one) { return flaw == one; }
-// A flawed core contradicts itself; the simulation goes on.
+// A flawed core contradicts itself; the simulation continues.
 struct Contradiction {
   const char* what;
 };

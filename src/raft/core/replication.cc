@@ -92,8 +92,9 @@ void Core::On(NodeId from, const Append& append, bool, Actions& actions) {
     SendAtOnce(from, AppendReply{vote_.term, false, append.prev_index, 0, 0, forgot_}, actions);
     return;
   }
-  // What was confirmed in the leader's term was on the disk, with the term, and a leader never
-  // drops it.
+  // All that this node confirmed in the leader's term was on its disk, together with the term, and
+  // a leader never drops an entry. If the leader counts on more than is here, this node's disk has
+  // lost something.
   const Index has = append.term > vote_.term ? 0 : last_index();
   forgot_ = forgot_ || append.acked > has;
   if (append.term > vote_.term || role_ != Role::kFollower) {
@@ -146,7 +147,7 @@ void Core::On(NodeId from, const AppendReply& reply, bool, Actions& actions) {
   peer.heard = true;
   peer.round = std::max(peer.round, reply.round);
   peer.forgot = peer.forgot || reply.forgot;
-  // What it confirmed means nothing any more: it gets the log from where it says.
+  // Its earlier confirmations are void: it gets the log from the index that it names.
   if (peer.forgot && !reply.matches) peer.match = 0;
   AnswerReads(actions);
   if (!reply.matches) {
@@ -183,9 +184,9 @@ void Core::On(NodeId from, const InstallSnapshot& install, bool, Actions& action
   }
   leader_ = from;
   actions.restart_election_timer = true;
-  // What is committed here is the leader's, too; going back would undo what was applied. And a log
-  // that has the snapshot's last entry goes on behind it: those entries may have been acknowledged,
-  // and be committed.
+  // The leader has all that is committed here, so an older snapshot brings nothing, and restoring
+  // it would undo what was applied. A log that contains the snapshot's last entry keeps the entries
+  // behind it: they may have been acknowledged, and be committed.
   const Index index = install.mark.index;
   const bool goes_on = index <= last_index() && TermAt(index) == install.mark.term &&
                        !Has(Flaw::kSnapshotDropsTheLog);
@@ -198,6 +199,7 @@ void Core::On(NodeId from, const InstallSnapshot& install, bool, Actions& action
     log_.clear();
     members_ = {{index, install.mark.members}};
     commit_ = index;
+    // The new log is durable when this write is, whatever earlier writes said of the old one.
     durable_ = 0;
     for (PendingWrite& pending : pending_writes_) pending.last = 0;
     pending_writes_.back().last = index;
@@ -227,7 +229,7 @@ void Core::RaiseCommit(Index commit, Actions& actions) {
     NoteCommitted(at.members);
   }
   if (!changed || role_ != Role::kLeader) return;
-  // Nodes that were removed learn it from this message; where it is lost, when they stand.
+  // Removed nodes learn of their removal from this message or, if it is lost, when they stand.
   SendToAll(true, actions);
   std::erase_if(peers_, [&](const auto& one) {
     return one.second.leaves_at != 0 && one.second.leaves_at <= commit_;

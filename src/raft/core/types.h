@@ -19,7 +19,7 @@ using Term = uint64_t;
 // Of an entry of the log; the first is 1.
 using Index = uint64_t;
 
-// What may be proposed; nothing longer is read from a disk or a peer.
+// The longest entry that may be proposed; nothing longer is read from a disk or a peer.
 inline constexpr size_t kMostEntryBytes = 16 << 20;
 inline constexpr size_t kMostMembers = 32;
 inline constexpr size_t kMostAddressBytes = 256;
@@ -56,15 +56,16 @@ struct Entry {
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
-// What a node must remember of elections. Written as one record.
+// The state of elections that a node must not forget. Written as one record: a term without its
+// vote could give the vote twice.
 struct Vote {
   Term term = 0;
-  NodeId candidate = 0;  // who has this node's vote in the term; 0: nobody yet
+  NodeId candidate = 0;  // the node that has this node's vote in the term; 0: none yet
 
   friend bool operator==(const Vote&, const Vote&) = default;
 };
 
-// A snapshot stands for all entries up to its index.
+// A snapshot replaces all entries up to its index.
 struct SnapshotMark {
   Index index = 0;
   Term term = 0;    // of the entry at the index

@@ -26,7 +26,7 @@ class CommitMark {
   // Makes the file, of mode 0600, where there is none.
   static absl::StatusOr<CommitMark> Open(const std::string& path);
 
-  // What is there for this node; 0: nothing, or nothing that a CommitMark wrote for it.
+  // The count in the file for this node; 0: no file, or none that a CommitMark wrote for this node.
   uint64_t Read(NodeId self) const;
   // A failure leaves an older mark.
   void Write(NodeId self, uint64_t transactions);

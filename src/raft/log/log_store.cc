@@ -34,7 +34,7 @@ constexpr char kCountTables[] = "SELECT count(*) FROM sqlite_master";
 // Of PATH-wal when it begins anew; a large snapshot makes it larger meanwhile.
 constexpr char kLogLimit[] = "PRAGMA journal_size_limit = 8388608";
 
-// Of the chain of checksums: the sum of what stands at `index`, behind what stands before it.
+// A link of the chain of checksums: the sum of the entry at `index` and of all entries before it.
 uint64_t Chain(uint64_t before, Index index, std::string_view bytes) {
   const uint64_t head[2] = {before, index};
   const uint64_t seed = XXH64(head, sizeof head, 0);
@@ -103,7 +103,8 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::Create(const std::string& pa
   }
   LOCUS_RETURN_IF_ERROR(blank.status());
   LOCUS_RETURN_IF_ERROR((*store)->MakeSchema(cluster));
-  // From now on a file without tables is one whose Create did not end, whatever befalls PATH-wal.
+  // From here on, a file without tables is one whose Create did not finish, whatever happens to
+  // PATH-wal.
   LOCUS_RETURN_IF_ERROR((*store)->database_->Checkpoint(SQLITE_CHECKPOINT_TRUNCATE));
   return store;
 }
@@ -129,7 +130,7 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::Open(const std::string& path
   LOCUS_RETURN_IF_ERROR(store->CountTransactions());
   LOCUS_RETURN_IF_ERROR(store->ReadRecord(cluster));
   LOCUS_RETURN_IF_ERROR(store->CheckMark());
-  // What was found may be in the kernel's memory only, where the last process's fsync failed.
+  // If the last process's fsync failed, the pages just read may exist only in the kernel's memory.
   LOCUS_RETURN_IF_ERROR(store->database_->Checkpoint(SQLITE_CHECKPOINT_TRUNCATE));
   return store;
 }

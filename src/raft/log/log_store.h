@@ -20,33 +20,31 @@ namespace locus::raft {
 
 class Database;
 
-// What a node must not forget, in one SQLite file (WAL, synchronous=FULL): who it is, term and vote
-// in one record, its log, its snapshot. Only one store in one process has the file open.
+// The state that a node must not forget, in one SQLite file (WAL, synchronous=FULL): its ID, term
+// and vote in one record, its log, its snapshot. Only one store in one process has the file open.
 //
 // Each change is one transaction, durable when the call returns OK. A chain of checksums leads from
-// the record through all entries, so that what Load returns is exactly what one of the transactions
-// left behind, whatever happened to the file and its log (PATH-wal): it is that, or DATA_LOSS. A
-// power cut loses nothing that was acknowledged. Damage in PATH-wal is DATA_LOSS where a whole
-// transaction stands behind it (CheckWal), and so is a state with fewer transactions than PATH-mark
-// tells (CommitMark): PATH-wal or its end was lost or damaged, or a copy was put back beside a
-// newer mark. Not noticed: an older copy of all files or without PATH-mark, and what was lost
-// together with the mark. A node never starts from such a file, but anew, as another member
-// (Create).
+// the record through all entries, so that what Load returns is exactly the state after one of the
+// transactions, whatever happened to the file and its log (PATH-wal), or else DATA_LOSS. A power
+// cut loses nothing that was acknowledged. Damage in PATH-wal is DATA_LOSS if a whole transaction
+// follows it (CheckWal), and so is a state with fewer transactions than PATH-mark counts
+// (CommitMark): PATH-wal or its end was lost or damaged, or a copy was put back beside a newer
+// mark. Not noticed: an older copy of all files or without PATH-mark, and what was lost together
+// with the mark. A node never starts from such a file; it starts anew, as another member (Create).
 //
 // A write that failed (a full disk, an input or output error) may or may not be on the disk, and
-// after a failed fsync the kernel may hold pages for clean that are not on it. So nothing is tried
-// again: the store refuses all further calls with FAILED_PRECONDITION, and the process must end and
-// start anew. Open then writes all that it finds once more, and syncs that.
+// after a failed fsync the kernel may take pages for clean that are not on the disk. So nothing is
+// tried again: the store refuses all further calls with FAILED_PRECONDITION, and the process must
+// end and start anew. Open then writes all that it finds once more, and syncs that.
 //
 // Thread safety: none, but for InPlace.
 class LogStore {
  public:
   // A new node: an ID is drawn at random, so that a node that lost its disk comes back as another
-  // one. The file has mode 0600. Where the process ends meanwhile, the next call goes on: whatever
-  // is there is either no node yet, or one that Open opens. ALREADY_EXISTS: there is a node, or
-  // another file that is not empty. FAILED_PRECONDITION: there is none, but a PATH-wal: a node lost
-  // its file. UNAVAILABLE: no randomness, no space. INVALID_ARGUMENT: `cluster` is empty or too
-  // long.
+  // one. The file has mode 0600. If the process ends meanwhile, call it again: the file is then
+  // either no node yet, or one that Open opens. ALREADY_EXISTS: there is a node, or another file
+  // that is not empty. FAILED_PRECONDITION: there is none, but a PATH-wal: a node lost its file.
+  // UNAVAILABLE: no randomness, no space. INVALID_ARGUMENT: `cluster` is empty or too long.
   static absl::StatusOr<std::unique_ptr<LogStore>> Create(const std::string& path,
                                                           std::string_view cluster);
   // NOT_FOUND: no such file, or it is empty, and no PATH-wal; or a Create that did not end.
@@ -81,8 +79,8 @@ class LogStore {
   absl::Status Apply(std::span<const Write> writes);
   // The snapshot replaces the one before, and the entries up to it.
   absl::Status Compact(const SnapshotMark& mark, std::string_view state);
-  // To be called after each write, when it has been acknowledged: now and then moves what stands in
-  // PATH-wal to the file. A failure is one of a write.
+  // Call it after each write that has been acknowledged: now and then it moves the content of
+  // PATH-wal into the file. Its failure is a failed write.
   absl::Status Tidy();
 
  private:

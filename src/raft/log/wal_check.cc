@@ -22,7 +22,7 @@ constexpr size_t kHeaderBytes = 32;
 constexpr size_t kFrameHeaderBytes = 24;
 constexpr uint32_t kMagic = 0x377F0682;  // the lowest bit: checksums of big-endian words
 constexpr uint32_t kVersion = 3007000;
-// What a disk writes whole.
+// A disk writes this much whole or not at all.
 constexpr uint64_t kSectorBytes = 512;
 
 uint32_t Word(const char* bytes) {
@@ -94,7 +94,7 @@ absl::Status CheckWal(const std::string& path) {
   for (uint64_t number = 1;; ++number, offset += frame.size()) {
     LOCUS_ASSIGN_OR_RETURN(got, ReadAt(fd.get(), offset, frame, wal));
     if (got < frame.size()) return absl::OkStatus();
-    // Behind the end of a log that began anew stand frames of the one before.
+    // When a log begins anew, old frames remain behind its end.
     const bool salts = std::memcmp(frame.data() + 8, header.data() + 16, 8) == 0;
     const bool commit = Word(frame.data() + 4) != 0;
     const Sum stored = SumAt(frame.data() + 16);
@@ -106,8 +106,8 @@ absl::Status CheckWal(const std::string& path) {
     const Sum computed = sum_behind(before);
     const bool sum =
         computed == stored || (bad != 0 && bad == number - 1 && sum_behind(instead) == stored);
-    // Each frame is checked against what the one before it says of itself, be that good or bad;
-    // behind the bad one also against what that one should have said.
+    // Each frame is checked against the checksum stored in the previous frame, good or bad. Behind
+    // a bad frame it is also checked against the checksum that the bad frame should have had.
     before = stored;
     instead = computed;
     if (bad == 0 && !(salts && sum)) {

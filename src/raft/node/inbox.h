@@ -11,7 +11,7 @@
 
 namespace locus::raft {
 
-// What a message takes of memory, about.
+// The memory of a message, roughly.
 size_t MemoryOf(const Message& message);
 
 // Messages that wait for the node's thread. One that comes when it is full is dropped; Raft sends

@@ -25,7 +25,8 @@ using internal::MutexLock;
 
 namespace {
 
-// Whoever reaches the port can send messages that are refused: they are not told one by one.
+// Any process that reaches the port can send messages that are refused, so they are not reported
+// one by one.
 constexpr auto kTellRefused = std::chrono::minutes(1);
 
 TimePoint Now() { return std::chrono::steady_clock::now(); }
@@ -247,7 +248,7 @@ class Node::Rep : public Storage {
   Mutex mutex_;
   CondVar wake_loop_, wake_writer_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the loop: nobody takes events any more
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the loop takes no more events
   std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);
   Inbox inbox_ ABSL_GUARDED_BY(mutex_);
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);

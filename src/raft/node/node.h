@@ -23,15 +23,18 @@ struct NodeOptions {
   std::function<void(const NodeStatus&)> on_change;
 };
 
-// A running node: a Shell with two threads. One of them has the shell and the state machine; the
-// other one writes, all writes that wait in one transaction. A third one runs while a
-// snapshot is made (StateMachine::Fold). Ending it is like kill -9: writes that
-// nobody was told of may be lost.
+// A running node. Inside out: a Core decides (src/raft/core), a Shell adds timers and the state
+// machine and turns its Actions into calls of Storage and Network, a Node gives the Shell threads,
+// an Inbox, a LogStore (src/raft/log) and a Transport (src/raft/tcp).
+//
+// One thread runs the shell and the state machine; another one writes, all waiting writes in one
+// transaction. A third one runs while a snapshot is made (StateMachine::Fold). Ending a node is
+// like kill -9: writes that were not acknowledged may be lost.
 //
 // A write that failed, a state that could not be restored, or a committed command that the state
-// machine does not understand (FAILED_PRECONDITION, with index and term) ends the node's work for
-// good: NodeStatus::failure says why, everybody gets it for an answer, and the process is to end
-// and start anew (LogStore).
+// machine does not understand (FAILED_PRECONDITION, with index and term) ends the node's work:
+// NodeStatus::failure says why, all callers get it as their answer, and the process must end and
+// start anew (LogStore).
 //
 // Thread safety: all methods may be called from any thread. Callbacks are called once each, by the
 // node's thread or within the call, and must not wait; they may call the node, but not destroy it.

@@ -175,7 +175,7 @@ void Shell::Transfer(TimePoint now, NodeId to, Done done) {
   auto actions = core_.Transfer(to);
   if (!actions.ok()) return done(actions.status());
   transfer_done_ = std::move(done);
-  quorum_ = now + options_.election;  // which ends it, too
+  quorum_ = now + options_.election;  // also ends the transfer
   FailWaiting(NotLeading(), false);
   Do(now, *std::move(actions));
 }
@@ -186,6 +186,7 @@ void Shell::Receive(TimePoint now, NodeId from, const Message& message) {
   if (!stopped_.ok()) return;
   const bool leader_is_alive = now - heard_leader_ < options_.election;
   Actions actions = core_.Receive(from, message, leader_is_alive);
+  // After core_.Receive, which may have changed members and leader.
   if (FindMember(core_.members(), from) != nullptr) heard_[from] = now;
   if (core_.leader() == from && IsFromLeader(message)) heard_leader_ = now;
   if (actions.notes > 0) {
@@ -242,6 +243,8 @@ TimePoint Shell::Tick(TimePoint now) {
 }
 
 void Shell::SendOff(TimePoint now) {
+  // While a write is under way, commands gather: they become one write and one message to each
+  // node, instead of one each.
   const bool idle = written_ == last_write_;
   if (!waiting_.empty() && (idle || waiting_bytes_ >= options_.limits.append_bytes)) {
     std::vector<std::string> commands;
@@ -251,9 +254,11 @@ void Shell::SendOff(TimePoint now) {
       commands.push_back(std::move(one.command));
     }
     auto actions = core_.ProposeAll(std::move(commands));
-    LOCUS_CHECK(actions.ok());  // whoever ends to lead, or transfers, has nothing waiting
+    LOCUS_CHECK(actions.ok());  // NoteRole and Transfer have already refused what was waiting
     Do(now, *std::move(actions));
   }
+  // One round at a time: a read must be confirmed by messages that are sent after it came, so it
+  // cannot join the round under way.
   if (!new_reads_.empty() && reads_.empty()) {
     reads_ = std::exchange(new_reads_, {});
     Do(now, core_.Read(++read_));
@@ -335,7 +340,7 @@ void Shell::AnswerPending(Index index, Term term, absl::StatusOr<std::string> sa
     if (pending.index < index) {
       pending.answer(CommitUnknown(NotLeading().message()));
     } else if (pending.term != term) {
-      pending.answer(NotLeading());  // replaced for good
+      pending.answer(NotLeading());  // another leader's entry has replaced it: it is never applied
     } else {
       pending.answer(std::move(said));
     }
@@ -360,7 +365,8 @@ void Shell::NoteRole(TimePoint now) {
   quorum_ = now + options_.election;
 }
 
-// What was not proposed is refused; of what was, nobody knows.
+// Commands that were not proposed are refused. Those that were may still be committed by the next
+// leader: their outcome is unknown.
 void Shell::FailWaiting(const absl::Status& why, bool also_pending) {
   for (Waiting& one : std::exchange(waiting_, {})) {
     waiting_bytes_ -= one.command.size();
@@ -384,13 +390,14 @@ void Shell::NoteTransfer() {
   }
 }
 
-// The next snapshot is made of the one before and the log, so that the machine goes on meanwhile.
+// A snapshot is made from the previous one and the log, not from the machine, which keeps working
+// meanwhile.
 void Shell::Compact() {
   const Index entries = applied_ - std::min(applied_, core_.snapshot().index);
   const bool due = entries >= options_.compact_entries ||
                    (entries > 0 && applied_bytes_ >= options_.compact_bytes);
   if (!due || folding_ != 0 || core_.durable() < applied_ || applied_ < compact_from_) return;
-  // The snapshot's term is to be that of a command (StateMachine::Restore).
+  // The last entry must be a command: Restore gets the snapshot's term as that of a command.
   if (core_.At(applied_).kind != Entry::Kind::kCommand) return;
   std::vector<std::string> commands;
   for (Index index = core_.snapshot().index + 1; index <= applied_; ++index) {
@@ -406,7 +413,7 @@ void Shell::Compact() {
 
 void Shell::Folded(absl::StatusOr<std::string> state) {
   const Index index = std::exchange(folding_, 0);
-  // Another node's snapshot may have come meanwhile.
+  // Another node's snapshot may have been installed meanwhile.
   if (!stopped_.ok() || index <= core_.snapshot().index) return;
   if (!state.ok() || state->size() > kMostStateBytes) {  // it could not be sent; the log stays
     compact_from_ = index + options_.compact_entries;

@@ -22,13 +22,13 @@ namespace locus::raft {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-// Where a shell's writes go. They are made durable in the order of the calls; Shell::Written then
-// says so, or Shell::Stop that one failed.
+// Where a shell's writes go. They are made durable in the order of the calls; Call Shell::Written
+// when they are, or Shell::Stop when one failed.
 class Storage {
  public:
   virtual ~Storage() = default;
   virtual void Store(Write write) = 0;
-  // The snapshot of a state, in place of the entries up to it. Nobody waits for it.
+  // The snapshot of a state, in place of the entries up to it. No message waits for it.
   virtual void StoreSnapshot(SnapshotMark mark, std::shared_ptr<const std::string> state) = 0;
   // Calls `fold` beside all else; Shell::Folded then has what it returned. One at a time.
   using FoldedState = absl::StatusOr<std::string>;
@@ -41,14 +41,14 @@ class Network {
   virtual ~Network() = default;
   // `address`: of the node as the members have it; empty: they do not have it.
   virtual void Send(NodeId to, const std::string& address, Message message) = 0;
-  // The latest members that the node knows, committed or not; whoever else sends is a stranger.
+  // The latest members that the node knows, committed or not; all other senders are strangers.
   virtual void NoteMembers(const Members& members) { static_cast<void>(members); }
 };
 
 struct ShellOptions {
   // T: without a leader for T to 2 T, a node stands for election; a leader that does not hear a
   // majority for T to 2 T steps down; heartbeats are sent each T / 10. Shorter: a dead leader is
-  // replaced sooner, and a machine that is merely busy is replaced, too.
+  // replaced sooner, and so is one whose machine is merely busy.
   std::chrono::milliseconds election{600};
   // A snapshot is made, and the log dropped, after so many entries or bytes of commands.
   Index compact_entries = 10'000;
@@ -99,15 +99,15 @@ struct NodeStatus {
   absl::Status failure;  // not OK: the node has stopped; its process is to end
 };
 
-// Whether a command that got this UNAVAILABLE may be applied nevertheless, now or later; otherwise
-// it was not even proposed, or is replaced for good.
+// Whether a command that got this UNAVAILABLE may still be applied, now or later. False: it was not
+// proposed, or another entry has replaced it.
 bool IsCommitUnknown(const absl::Status& status);
 
-// One node with everything around the core but threads, sockets and files: timers, the state
-// machine, who waits for what. A function of what happens to it and of the time that comes with it,
-// so that a simulation runs it as it is.
+// One node without threads, sockets and files: a core, its timers, the state machine, and the
+// callers that wait. It is a function of its events and of the times that come with them, so a
+// simulation can run it unchanged.
 //
-// Events gather work; Tick does it: commands that came while a write was under way become one write
+// Events gather work; Tick does it. Commands that came while a write was under way become one write
 // and a few messages, and reads that came while others are being confirmed are confirmed together.
 // Callbacks are called once each, within an event or Tick or Stop, and must not call the shell.
 //
@@ -128,8 +128,8 @@ class Shell {
   // StateMachine::Check.
   // RESOURCE_EXHAUSTED: ShellOptions::waiting_bytes.
   void Propose(std::string command, Answer answer);
-  // OK: the state machine, as it is during the call of `done`, has all that was answered before
-  // Read. UNAVAILABLE: this node does not lead, or leads no more.
+  // OK: the state machine, as it is during the call of `done`, has all commands that were answered
+  // before Read. UNAVAILABLE: this node does not lead, or no longer leads.
   void Read(Done done);
   // OK once the change is committed; also where there is nothing to change. NOT_FOUND: no such
   // member. Otherwise as Core::ProposeMembers, and UNAVAILABLE as Propose.
@@ -143,9 +143,9 @@ class Shell {
   void SendNote(NodeId to, std::string data);
   // All up to the write of this number is durable.
   void Written(TimePoint now, uint64_t number);
-  // What Storage::Fold was asked for.
+  // The result of Storage::Fold.
   void Folded(absl::StatusOr<std::string> state);
-  // Answers everybody who waits, and does nothing any more.
+  // Answers all waiting callers with `why`. The shell ignores all later events.
   void Stop(absl::Status why);
 
   // Does what is due, and what events have gathered. To be called after events, and at the time
@@ -199,11 +199,11 @@ class Shell {
   TimePoint quorum_;
   TimePoint heard_leader_;
   std::map<NodeId, TimePoint> heard_;
-  Members members_;              // as the network was told
+  Members members_;              // as NoteMembers passed them to the network
   Role role_ = Role::kFollower;  // as NoteRole saw it last; so is the term
   Term term_ = 0;
 
-  Index applied_ = 0;
+  Index applied_ = 0;         // Invariant: at most core_.commit()
   size_t applied_bytes_ = 0;  // since the snapshot
   Index folding_ = 0;         // up to where a snapshot is being made; 0: none is
   Index compact_from_ = 0;    // not before this index

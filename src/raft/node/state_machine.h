@@ -12,9 +12,9 @@
 
 namespace locus::raft {
 
-// What the nodes of a cluster agree about. All that it does follows from the commands: no clock, no
-// random number, no order of a hash table. Called by one thread, and the node waits
-// meanwhile; but for Fold.
+// The state that the nodes of a cluster agree on. All that it does follows from the commands: no
+// clock, no random number, no order of a hash table. One thread calls it, and the node waits
+// meanwhile; Fold is the exception.
 class StateMachine {
  public:
   virtual ~StateMachine() = default;
@@ -23,10 +23,10 @@ class StateMachine {
     static_cast<void>(command);
     return absl::OkStatus();
   }
-  // `term`: of the leader who proposed the command.
-  // The answer goes to the caller who proposed the command, if he waits. The same command may come
-  // twice, where he asked twice. An error, which leaves the state as it was, ends the node: without
-  // this command, which is committed, it would have another state than the others.
+  // `term`: of the leader that proposed the command. The answer goes to the caller that proposed
+  // it, if it still waits. A command may come twice if a caller asked twice. An error must leave
+  // the state as it was, and ends the node: without this command, which is committed, its state
+  // would differ from the others'.
   virtual absl::StatusOr<std::string> Apply(Index index, Term term, std::string_view command) = 0;
   // The entry at this index, which is committed, gave the cluster these members.
   virtual void NoteMembers(Index index, const Members& members) {
@@ -42,7 +42,7 @@ class StateMachine {
   }
   // The state, all of it, in which a machine would be that was restored to `state` (empty: a new
   // one) and then applied these commands; at most kMostStateBytes. It follows from the arguments
-  // alone: another thread calls it, while the machine goes on. Large states take seconds.
+  // alone: another thread calls it while the machine keeps working. Large states take seconds.
   virtual absl::StatusOr<std::string> Fold(std::string_view state,
                                            const std::vector<std::string>& commands) const = 0;
   // Replaces all of the state by what Fold returned, here or on another node. `term`: of the

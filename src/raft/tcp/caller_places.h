@@ -16,18 +16,18 @@
 
 namespace locus::raft {
 
-// Who of those who call a node keeps his connection. Without TLS whoever reaches the port can call
-// in any number and under any ID; all the same the cluster's members must get through:
+// Limits incoming connections. Without TLS, any process that reaches the port can open any number
+// of them under any ID. The cluster's members must get through all the same:
 //
-//   unnamed    have not said yet who they are. Beyond the limit the oldest one goes of the address
-//              that has most: who is quick gets through.
-//   members    have places of their own, by ID and kind of connection: two, so that who claims the
-//              ID of a member and says nothing does not end the member's connection.
-//   strangers  all other IDs share few places: a new node does not know its cluster yet, and
-//              nodes that were removed are told so.
+//   unnamed    have not sent their ID yet. Beyond the limit, the oldest connection of the address
+//              that has most of them is closed: a quick caller gets through.
+//   members    have places of their own, by ID and kind of connection: two, so that a silent
+//              impostor under a member's ID does not end the member's connection.
+//   strangers  all other IDs share few places: a new node is not a member yet, and removed nodes
+//              must learn of their removal.
 //
-// Of members and strangers that one goes first which has sent nothing, then that one which was
-// silent longest; never the one that has just come.
+// Of members and strangers, a connection that has sent nothing is closed first, then the one that
+// was silent longest; never the newest.
 //
 // Thread safety: none. Memory: all limits together.
 class CallerPlaces {
@@ -43,12 +43,12 @@ class CallerPlaces {
   explicit CallerPlaces(const Limits& limits) : limits_(limits) {}
   CallerPlaces() : CallerPlaces(Limits()) {}
 
-  // `leaves`: a caller that has lost his place.
+  // `leaves`: a caller that has lost its place.
   using Leaves = std::function<void(Caller)>;
   void Enter(Caller caller, const std::string& address, const Leaves& leaves);
-  // He says who he is. `bulk`: as of Hello.
+  // The caller has sent its ID. `bulk`: as in Hello.
   void Name(Caller caller, NodeId id, bool bulk, const Leaves& leaves);
-  // He has sent a message.
+  // The caller has sent a message.
   void Hear(Caller caller);
   void Leave(Caller caller) { places_.erase(caller); }
 
@@ -61,7 +61,7 @@ class CallerPlaces {
     NodeId id = 0;  // 0: unnamed
     bool bulk = false;
     bool heard = false;
-    uint64_t since = 0;  // of the last that was heard of him
+    uint64_t since = 0;  // of its last message
   };
   using Of = std::function<bool(const Place&)>;
 

@@ -95,8 +95,8 @@ Callers::awaitable<void> Callers::Serve(CallerPlaces::Caller caller, std::shared
   Close(caller);
 }
 
-// Any certificate of the cluster's authority opens the connection. Whoever speaks for a member has
-// the one of the member's host.
+// Any certificate of the cluster's authority opens the connection. To speak for a member, it must
+// name the member's host.
 absl::Status Callers::Check(const Hello& hello, Wire& wire) const {
   LOCUS_RETURN_IF_ERROR(CheckHello(hello, options_.self, options_.cluster));
   if (tls_ == nullptr) return absl::OkStatus();

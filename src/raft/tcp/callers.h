@@ -23,11 +23,11 @@
 
 namespace locus::raft {
 
-// Those who call this node: takes their connections, asks who they are, and reads their messages.
-// Thread safety: of the thread that runs `io`.
+// Incoming connections: accepts them, checks each caller's Hello, and reads its messages. Thread
+// safety: of the thread that runs `io`.
 class Callers {
  public:
-  // Called for each caller that was let in: who it is, and where it says that it is reached.
+  // Called for each caller that was let in, with its ID and the address that it advertises.
   using Learn = std::function<void(NodeId from, const std::string& address)>;
 
   // All outlive it. `tls` nullptr: plain text.
@@ -38,7 +38,7 @@ class Callers {
   // UNAVAILABLE: the port is taken.
   absl::Status Listen(const boost::asio::ip::tcp::endpoint& at);
   void Start(Transport::Receive receive);
-  // Whoever else calls is a stranger.
+  // All other callers are strangers.
   void set_members(const Members& members);
 
  private:
@@ -64,7 +64,7 @@ class Callers {
   CallerPlaces::Caller last_caller_ = 0;
   std::chrono::steady_clock::time_point next_told_;
   uint64_t untold_ = 0;
-  std::map<CallerPlaces::Caller, std::shared_ptr<Wire>> wires_;  // of those who have a place
+  std::map<CallerPlaces::Caller, std::shared_ptr<Wire>> wires_;  // of the callers that have a place
 };
 
 }  // namespace locus::raft

@@ -44,7 +44,7 @@ struct Calls::Call {
   std::deque<std::string> frames;
   size_t bytes = 0;        // of the frames
   uint64_t last_send = 0;  // its number
-  bool ended = false;      // what is under way for it comes to its end
+  bool ended = false;      // its coroutines are to end
   asio::steady_timer wake;
   std::shared_ptr<tcp::socket> connecting;
   std::shared_ptr<Wire> wire;
@@ -106,8 +106,8 @@ void Calls::End(Call& call) {
   calls_.erase(key);
 }
 
-// Whoever called longest ago is forgotten first: made-up IDs must not keep out a new node, and
-// those who are spoken with call again and again.
+// The address that was learned longest ago is forgotten first. Made-up IDs must not keep out a new
+// node, and live nodes call again and again.
 void Calls::Learn(NodeId id, const std::string& address) {
   learned_[id] = {address, ++hellos_};
   if (learned_.size() <= kMostLearned) return;
@@ -123,7 +123,7 @@ std::vector<TcpTransport::Link> Calls::Links() const {
   return links;
 }
 
-// For those who ask.
+// For Links.
 void Calls::Show(const Call& call) {
   if (call.ended) return;
   MutexLock lock(mutex_);

@@ -35,7 +35,7 @@ class Calls {
   void Send(NodeId to, const std::string& address, const Message& message);
   // Where a node that has called says that it is reached; taken where the members have no address.
   void Learn(NodeId id, const std::string& address);
-  // Whoever else is sent to is a stranger: of those few are called.
+  // All other receivers are strangers, and only few of them are called.
   void set_members(std::set<NodeId> members) { members_ = std::move(members); }
   // TcpTransport::Links.
   std::vector<TcpTransport::Link> Links() const;

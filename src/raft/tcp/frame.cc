@@ -123,7 +123,7 @@ std::string Framed(std::string_view bytes) {
 }
 
 void FrameReader::Feed(std::string_view bytes) {
-  // What a long frame took is given back.
+  // Gives back the memory of a long frame.
   if (begin_ == buffer_.size() && buffer_.capacity() > kMostKeptBytes) buffer_ = std::string();
   buffer_.erase(0, std::min(begin_, buffer_.size()));
   begin_ = 0;

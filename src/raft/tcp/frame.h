@@ -13,7 +13,7 @@
 #include "src/raft/core/codec.h"
 #include "src/raft/core/types.h"
 
-// What goes over a connection between two nodes:
+// A connection between two nodes carries:
 //   caller    a frame with a Hello, then frames with a message each (codec.h)
 //   callee    a frame with a Welcome, then a zero byte for each frame that it has read
 // A frame is its size in 4 bytes, little-endian, and so many bytes.
@@ -31,7 +31,7 @@ struct Hello {
   uint32_t protocol = kProtocolVersion;
   uint32_t codec = kCodecVersion;
   NodeId from = 0;
-  NodeId to = 0;      // whom the caller wants
+  NodeId to = 0;      // the node that is called
   bool bulk = false;  // the connection is for snapshots, which others must not wait behind
   std::string cluster;
   std::string address;  // where the caller listens

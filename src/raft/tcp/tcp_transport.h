@@ -23,28 +23,29 @@ struct TcpOptions {
   std::string listen;     // host:port
   std::string advertise;  // where others reach this node; empty: `listen`
   // All three files, of the cluster's own authority. A node's certificate names the host of its
-  // address, as a callee's and as a caller's; whoever has one of this authority is a node, though
-  // only a member's host speaks for a member. Without TLS this node speaks to its own machine only.
+  // address, as a callee's and as a caller's; any holder of a certificate of this authority is a
+  // node, but only one that names a member's host speaks for that member. Without TLS this node
+  // speaks to its own machine only.
   std::optional<http::TlsFiles> tls;
   // Of messages that wait for a connection to one node; beyond it the oldest are dropped.
   size_t queue_bytes = 64 << 20;
   // Called for a caller that was not let in, with its address and why: at most once in 10 s for all
-  // of them, with the number of those that were not told. By the transport's thread; must not
-  // block. May be empty.
+  // of them, with the number of refusals that were not reported. By the transport's thread; must
+  // not block. May be empty.
   std::function<void(const std::string& peer, const std::string& why, uint64_t untold)> on_refused =
       {};
 };
 
-// Messages over TCP. This node calls each node that it has something for, and is called by each
-// that has something for it; snapshots take a connection of their own, so that heartbeats do not
-// wait behind them. Connections that break are made again after a jittered pause. A node that
-// neither takes nor confirms what it is sent loses its connection after some seconds, more where
-// much is under way.
+// Messages over TCP. A node connects to each node that it sends to, so two nodes have a connection
+// in each direction: Calls makes the outgoing ones, Callers takes the incoming ones, each over a
+// Wire; snapshots take a connection of their own, so that heartbeats do not wait behind them.
+// Connections that break are made again after a jittered pause. A node that neither takes nor
+// confirms what it is sent loses its connection after some seconds, more where much is under way.
 //
-// A caller says within 2 seconds who it is, whom it wants, of which cluster and which version, or
-// is refused, with the reason. It can make this node hold no more than what it has sent, 20 MiB of
-// messages or 257 MiB of a snapshot. Members always find a place, whatever strangers do, as callers
-// and as called (caller_places.h).
+// A caller must send a Hello within 2 seconds (its ID, the called node's, cluster and version), or
+// it is refused with the reason. It can make this node hold no more than what it has sent, 20 MiB
+// of messages or 257 MiB of a snapshot. Members always find a place, whatever strangers do, as
+// callers and as called (caller_places.h).
 //
 // Thread safety: as Transport. One thread of its own.
 class TcpTransport : public Transport {
@@ -68,8 +69,8 @@ class TcpTransport : public Transport {
     std::string error;  // the last one
     uint64_t dropped = 0;
   };
-  // The connections that this node has made or tried to make, but for those that nothing was sent
-  // to for a minute.
+  // The connections that this node has made or tried to make, except to nodes that got no message
+  // for a minute.
   std::vector<Link> Links();
 
  private:

@@ -14,8 +14,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-// What was sent and is not confirmed by the other machine for so long ends the connection; the
-// system alone would try for a quarter of an hour, ever more seldom.
+// Bytes that the other machine does not confirm for so long end the connection; the system alone
+// would repeat them for a quarter of an hour, ever more seldom.
 constexpr unsigned kUnconfirmedMs = 3000;
 
 }  // namespace

@@ -33,7 +33,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
 
   // Both sides show a certificate. `host`: that the callee's must name; empty on the callee's side.
   awaitable<error_code> Handshake(const std::string& host);
-  // What a handshake failed with: of its certificate, if that is why.
+  // Why a handshake failed: the flaw of the certificate, if that is the reason.
   std::string Why(const error_code& failed);
   const std::string& peer() const { return peer_; }
   void set_peer(std::string address) { peer_ = std::move(address); }

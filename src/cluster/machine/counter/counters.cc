@@ -30,7 +30,7 @@ absl::StatusOr<Reply> Counters::Apply(const Call& call, absl::Time now, bool& ch
   };
   switch (call.kind) {
     case Call::Kind::kTake: {
-      // By the rules one number of this step, which comes to the same as several of a smaller one.
+      // Decided as one number of this step, which equals several numbers of a smaller one.
       SequencerOptions options;
       options.step = call.number;
       options.start = call.last_of_first;

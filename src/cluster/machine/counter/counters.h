@@ -30,7 +30,7 @@ inline constexpr absl::Duration kLongestTtl = absl::Hours(24 * 36500);
 // Counters that are forgotten with one call.
 inline constexpr size_t kMostForgotten = 64;
 
-// A call of Sequencer's engine part, as its protected methods are.
+// A call of one of Sequencer's protected methods, which an engine implements.
 struct Call {
   enum class Kind : uint8_t { kTake, kStore, kStoreNew, kLoad, kPutBack };
   Kind kind = Kind::kLoad;
@@ -81,8 +81,8 @@ class Counters {
                               bool keeps_ends = false);
   // Whether the call, were it carried out now without `keeps_ends`, would forget one earlier.
   bool ForgetsEarlier(const Call& call, absl::Time now) const;
-  // Forgets at most kMostForgotten of the counters that are due; those that remain are unknown to
-  // Apply all the same.
+  // Forgets at most kMostForgotten of the counters that are due. Apply treats the remaining ones as
+  // forgotten, so the limit bounds the work, not the result.
   void Sweep(absl::Time now);
   // The time is set ahead: what is left until counters are forgotten stays. Looks at each that is
   // forgotten some time.
@@ -119,7 +119,7 @@ class Counters {
 
   // Follow from the above.
   size_t name_bytes_ = 0;
-  std::set<std::pair<absl::Time, std::string>> due_;  // of those that are forgotten some time
+  std::set<std::pair<absl::Time, std::string>> due_;  // of counters with a ttl
 };
 
 }  // namespace locus::counter_machine

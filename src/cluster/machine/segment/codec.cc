@@ -4,8 +4,8 @@
 #include "src/cluster/machine/segment/spaces.h"
 #include "src/segment/rules.h"
 
-// Times are milliseconds since 1970, but the floor's epoch nanoseconds; durations are nanoseconds,
-// where the least and the greatest number stand for infinite ones.
+// Times are milliseconds since 1970, except the floor's epoch, which has nanoseconds. Durations are
+// nanoseconds; the least and the greatest number mean infinite ones.
 
 namespace locus::segment_machine {
 namespace {

@@ -11,7 +11,7 @@
 namespace locus::segment_machine {
 namespace {
 
-// What the bytes of a duration can say (codec.cc).
+// To a duration that codec.cc can write, so that the state is the same after a snapshot.
 void Round(absl::Duration& duration) {
   const int64_t nanoseconds = absl::ToInt64Nanoseconds(duration);
   if (nanoseconds == INT64_MAX) {

@@ -21,8 +21,8 @@
 // as in every engine. Time comes with each call, in whole milliseconds, and never falls.
 //
 // A space lives and ends with the state of its cluster, so that there is no other identity to
-// compare with: a cluster that is begun anew has no space, and creating one is a loss. A cluster
-// whose data were put back is noticed by SegmentRequest::seen, or by DeclareRestored.
+// compare with: a cluster that is begun anew has no space, and creating one is a loss. If a
+// cluster's data were put back, SegmentRequest::seen shows it, or DeclareRestored declares it.
 
 namespace locus::segment_machine {
 

@@ -5,9 +5,9 @@
 #include "src/strict/flaw.h"
 #include "src/strict/strict_rules.h"
 
-// Mistakes in the ownership of sections, as the machine would make them: tests build it once more
-// with LOCUS_STRICT_MACHINE_FLAWS and make each of them, to show that the simulation notices.
-// Elsewhere there are none, at compile time.
+// Mistakes in the ownership of sections, that the machine could make. Tests compile it once more
+// with LOCUS_STRICT_MACHINE_FLAWS and make each of them, to show that the simulation notices. Other
+// builds contain none of them.
 
 namespace locus::strict_machine {
 

@@ -13,13 +13,13 @@
 #include "locus/strict_store.h"
 #include "src/base/text/byte_codec.h"
 
-// Who has sections, each once, however many he has: a machine with 100,000 sections has some dozens
-// of owners, with names and addresses of up to 320 bytes.
+// The holders of sections. Each is stored once, however many sections it has: a machine with
+// 100,000 sections has some dozens of owners, with names and addresses of up to 320 bytes.
 
 namespace locus::strict_machine {
 
-// A holder is the owner of a section or, without address and instance, the successor for whom it is
-// kept.
+// A holder is the owner of a section or, without address and instance, the successor that the
+// section is kept for.
 inline bool IsSuccessor(const StrictOwner& holder) { return holder.instance == 0; }
 // INVALID_ARGUMENT: neither has such a name, address or instance.
 absl::Status CheckHolder(const StrictOwner& holder);

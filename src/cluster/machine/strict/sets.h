@@ -22,17 +22,17 @@
 // as in every engine. Time comes with each call, in whole milliseconds, and never falls.
 //
 // A set lives and ends with the state of its cluster, so that there is no other identity to compare
-// with. A cluster whose data were put back is noticed by what owners know of (StrictTake,
-// StrictExtend, StrictRelease), or by DeclareRestored. A cluster that is begun anew has no set.
+// with. If a cluster's data were put back, the values that owners send (StrictTake, StrictExtend,
+// StrictRelease) show it, or DeclareRestored declares it. A cluster that is begun anew has no set.
 
 namespace locus::strict_machine {
 
 // Limits. RESOURCE_EXHAUSTED names the one that was met.
 inline constexpr size_t kMostSets = 64;
 inline constexpr size_t kMostSections = 1 << 17;  // that were ever owned, in all sets
-// That they have at a time. A process that begins again is another one beside that of before, until
-// its sections of before are taken. Where one too many comes, those whose leases have ended give
-// their sections up.
+// Holders of all sets at a time. A process that restarts is a second holder until its earlier
+// sections are taken. If one too many comes, holders whose ownership has ended give up their
+// sections.
 inline constexpr size_t kMostHolders = 1 << 12;
 
 struct Create {
@@ -68,7 +68,7 @@ absl::Status CheckLogged(const StrictSetOptions& options);
 // How many sections it names.
 size_t SectionsIn(const Call& call);
 
-// What a reply takes in a snapshot, in units of at most kUnitBytes, beside a fixed part of at most
+// The size of a reply in a snapshot: units of at most kUnitBytes, and a fixed part of at most
 // kFixedBytes.
 inline constexpr size_t kUnitBytes = 40;
 inline constexpr size_t kFixedBytes = 24;
@@ -83,11 +83,12 @@ Call GetCall(internal::ByteReader& reader);
 void Put(internal::ByteWriter& writer, const Reply& reply);
 Reply GetReply(internal::ByteReader& reader);
 
-// What Show gives: as it is kept, so that it is made quickly.
+// The answer of Show: a copy of the internal form, because the node's thread waits while it is
+// made.
 struct View {
   struct Section {
     uint32_t section = 0;
-    uint32_t holder = 0;  // 0: nobody; otherwise 1 + its place in `holders`
+    uint32_t holder = 0;  // 0: none; otherwise 1 + its place in `holders`
     uint64_t max_seq = 0;
     uint64_t token = 0;
     absl::Time ends_at;
@@ -98,10 +99,9 @@ struct View {
   std::vector<Section> sections;     // ascending
 };
 
-// Thread safety: none. A copy is another one in the same state.
-// Cost: O(log n) for each section of a call. Show looks at all sections of the set; a call that
-// would exceed the most holders looks at all sections of all sets, for leases that have ended.
-// Memory: about 100 bytes a section, whoever owns it.
+// Thread safety: none. A copy is another one in the same state. Cost: O(log n) for each section of
+// a call. Show looks at all sections of the set; a call that would exceed the most holders looks at
+// all sections of all sets, for ownerships that have ended. Memory: about 100 bytes a section.
 class Sets {
  public:
   // `changed` becomes whether anything was written. Errors change nothing, and are those of
@@ -115,8 +115,8 @@ class Sets {
   bool empty() const { return sets_.empty(); }
   size_t sections() const { return sections_; }
   size_t holders() const { return holders_.size(); }
-  // The time is set ahead: what is left of leases and rests stays, so that no section is taken from
-  // an owner that answers. Looks at all sections.
+  // The time is set ahead: the time left of ownerships and rests stays, so that no section is taken
+  // from an owner that answers. Looks at all sections.
   void Leap(absl::Time from, absl::Time to);
 
   // In a snapshot, at most kMostSnapshotBytes.
@@ -140,7 +140,7 @@ class Sets {
   };
 
   strict::Record RecordOf(const Section& section) const;
-  // For what the batch changes: if need be, leases that have ended are given up.
+  // Makes room for the batch's changes: if need be, gives up ownerships that have ended.
   // RESOURCE_EXHAUSTED: there is no room, and nothing was changed.
   absl::Status MakeRoom(Set& set, strict::Batch& batch, absl::Time now);
   void Store(Set& set, uint32_t number, const strict::Record& record);

@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "src/base/text/byte_codec.h"
 
-// The rules of a SequenceTypeStore, as a function of the calls that were applied: a part of the
-// machine that the nodes of a cluster agree on (src/cluster/machine). What stands in a rule is its
-// store's business (src/number).
+// The sequence types of a SequenceTypeStore, as a function of the calls that were applied: a part
+// of the machine that the nodes of a cluster agree on (src/cluster/machine). The text of a type is
+// opaque here; SequenceTypeStore reads and writes it (src/number).
 
 namespace locus::type_machine {
 
@@ -41,7 +41,7 @@ struct Call {
   friend bool operator==(const Call&, const Call&) = default;
 };
 struct Reply {
-  bool done = false;  // it was so
+  bool done = false;  // false: the version was another one
 
   friend bool operator==(const Reply&, const Reply&) = default;
 };
