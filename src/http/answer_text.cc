@@ -11,7 +11,8 @@
 namespace locus::http {
 namespace {
 
-// What would end the line becomes a blank: nothing that a handler writes begins another field.
+// Characters that would end the line become blanks, so that no text of a handler can begin another
+// field.
 void AppendField(std::string& out, std::string_view name, std::string_view value) {
   const size_t begin = out.size();
   out.append(name).append(": ").append(value);

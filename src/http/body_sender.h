@@ -19,9 +19,9 @@
 
 namespace locus::http {
 
-// Sends the body of an answer whose header was sent, until it ends or the client takes nothing for
-// `patience`. True: it was sent to its end. `bell`, of the connection's thread, is cancelled when
-// there may be more.
+// Sends the body of an answer whose header was sent, until its end, or until the client has read
+// nothing for `patience`. True: it was sent to its end. `bell`, of the connection's thread, is
+// cancelled when there may be more.
 template <typename Stream>
 boost::asio::awaitable<bool> SendBody(Stream& stream, Connection& connection, BodyStream& body,
                                       boost::asio::steady_timer& bell, bool chunked,

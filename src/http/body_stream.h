@@ -27,8 +27,8 @@ class BodyStream {
   BodyStream(const BodyStream&) = delete;
   BodyStream& operator=(const BodyStream&) = delete;
 
-  // Never waits. False: nobody takes it any more, for the stream has ended, the client is gone, or
-  // this piece is more than may wait.
+  // Never waits. False: the piece is dropped, because the stream has ended, the client is gone, or
+  // more would wait than may.
   bool Write(Piece piece);
   // The body ends behind what was written.
   void End();

@@ -58,8 +58,8 @@ std::string Describe(const error_code& error) {
   return error.message();
 }
 
-// An error of TLS itself lasts until somebody repairs it. (A server refuses a client's certificate
-// only in its answer to the first request.)
+// An error of TLS itself lasts until the configuration is repaired. (A server refuses a client's
+// certificate only in its answer to the first request.)
 absl::Status Failed(const error_code& error) {
   if (error == asio::error::timed_out) return absl::UnavailableError("no answer in time");
   bool refused = error.category() == asio::error::get_ssl_category();

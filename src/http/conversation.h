@@ -26,7 +26,7 @@
 #include "src/http/head_rules.h"
 #include "src/http/server.h"
 
-// What the server reads and writes on one connection. Only server.cc includes it.
+// The server's reading and writing on one connection. Only server.cc includes it.
 
 namespace locus::http {
 
@@ -35,8 +35,8 @@ using TimePoint = std::chrono::steady_clock::time_point;
 // A connection of a loop, in whose thread alone it is used.
 struct Connection {
   explicit Connection(boost::asio::ip::tcp::socket from) : socket(std::move(from)) {}
-  // What is waited for is given up after this time. A loop looks at the deadlines of all its
-  // connections from time to time, which costs a request less than a timer of its own.
+  // Gives up the present wait after this time. A loop looks at the deadlines of all its connections
+  // from time to time, which costs a request less than a timer of its own.
   void Arm(absl::Duration within) {
     deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(within);
   }
@@ -53,7 +53,7 @@ struct Connection {
   bool ends = false;          // the server ends: no request that has not begun is read
 };
 
-// What came of waiting for a request. Neither request nor refusal: the client is gone, silent for
+// The result of waiting for a request. Neither request nor refusal: the client is gone, silent for
 // too long, or the server ends.
 struct Received {
   std::optional<ServerRequest> request;
@@ -187,7 +187,7 @@ class Conversation {
     return std::string(text.data(), text.size());
   }
   static ServerAnswer TooSlow() { return Problem(408, "the request did not come in time"); }
-  // What a request that the parser refuses is answered with.
+  // The answer to a request that the parser refuses.
   static ServerAnswer AnswerTo(const error_code& error) {
     if (error == Error::header_limit) return Problem(431, "the header is too long");
     if (error == Error::body_limit) return Problem(413, "the body is too long");

@@ -181,7 +181,7 @@ awaitable<absl::StatusOr<HttpAnswer>> Run(FetchRequest request,
 
 }  // namespace
 
-// Held by its thread, too.
+// Its thread holds a reference as well.
 class Fetcher::Rep : public std::enable_shared_from_this<Rep> {
  public:
   Rep() : work_(io_.get_executor()) {}

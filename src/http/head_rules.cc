@@ -34,7 +34,7 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// Up to the next CR LF, which is taken away, too.
+// Up to the next CR LF, which is removed as well.
 std::string_view TakeLine(std::string_view& text) {
   const size_t end = std::min(text.find("\r\n"), text.size());
   const std::string_view line = text.substr(0, end);
@@ -126,7 +126,7 @@ struct Framing {
 }  // namespace
 
 HeadScan ScanHead(std::string_view bytes, size_t seen) {
-  // An end that began among the bytes of before.
+  // The end may have begun in the earlier bytes.
   for (size_t i = seen < 3 ? 0 : seen - 3; i < bytes.size(); ++i) {
     const char c = bytes[i];
     if (!IsControl(c) || c == '\t') {

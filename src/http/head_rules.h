@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
-// What the server takes for the head of a request: less than RFC 9112 allows, so that a proxy in
-// front of it cannot see another request, another end of it or another path in the same bytes.
+// The heads of requests that the server accepts: fewer than RFC 9112 allows, so that a proxy in
+// front of it cannot see another request, another end or another path in the same bytes.
 
 namespace locus::http {
 
@@ -15,7 +15,7 @@ struct HeadScan {
   std::string_view flaw;  // why these bytes begin no head; empty: they may
 };
 // Looks for the end. The first `seen` bytes had none before. Every line ends with CR LF, no line
-// goes on in the next one, and there are no other control characters than tabs.
+// continues in the next one, and there are no control characters but tabs.
 HeadScan ScanHead(std::string_view bytes, size_t seen);
 
 // Why a whole head, which ScanHead found, is refused; empty: it is taken. One Host in HTTP/1.1, at

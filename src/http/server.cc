@@ -68,7 +68,7 @@ std::string_view ServerRequest::Header(std::string_view name) const {
   return {};
 }
 
-// What all threads share.
+// State that all threads share.
 class Server::Rep {
  public:
   Rep(const ServerOptions& options, Handler handler)
@@ -325,7 +325,7 @@ class Server::Rep {
         const bool body_unread = received.request->body_unread;
         const std::shared_ptr<PendingAnswer> answer = Ask(*std::move(received.request));
         if (!answer->given()) {
-          // The answers of before do not wait for this one.
+          // Earlier answers do not wait for this one.
           if (!co_await conversation.Flush({})) break;
           auto await = [&](auto resume) { answer->Await(std::move(resume)); };
           co_await asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
@@ -354,7 +354,7 @@ class Server::Rep {
     awaitable<void> SayAsItComes(Stream& stream, Connection& connection,
                                  Conversation<Stream, Rep>& conversation, ServerAnswer said,
                                  AnswerForm form, bool head) {
-      // What the kernel takes for a client that reads nothing is no more than a stream keeps.
+      // For a client that reads nothing, the kernel buffers no more than a stream keeps.
       constexpr int kKernelBytes = 64 << 10;
       const std::shared_ptr<BodyStream> body = std::move(said.stream);
       asio::steady_timer bell(io_);

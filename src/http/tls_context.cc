@@ -63,7 +63,7 @@ absl::Status UseKey(asio::ssl::context& context, const TlsFiles& files, const Pr
     return FileError(files.key_file, "is encrypted; a key without a pass phrase is needed");
   }
   std::string why = error ? error.message() : "";
-  // A key of another kind (RSA, EC) is taken until somebody asks.
+  // A key of another kind (RSA, EC) passes unless it is checked.
   if (!error && SSL_CTX_check_private_key(native) != 1) why = "it is of another kind";
   if (why.empty()) return absl::OkStatus();
   return FileError(files.key_file, absl::StrCat("holds no key that matches the certificate in ",

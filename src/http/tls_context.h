@@ -32,9 +32,9 @@ class TlsContext {
   // there is no certificate.
   absl::Time not_after() const;
 
-  // Whether those who trust the same authorities take the certificate for `host`, as that of a
-  // server and as that of a client; its time is not looked at. FAILED_PRECONDITION: why they do
-  // not. Requires a certificate.
+  // Whether peers that trust the same authorities accept the certificate for `host`, as a server's
+  // and as a client's; its dates are not checked. FAILED_PRECONDITION: why they do not. Requires a
+  // certificate.
   absl::Status CheckCertificateFor(const std::string& host) const;
 
   struct Rep;

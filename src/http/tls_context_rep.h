@@ -9,7 +9,7 @@
 namespace locus::http {
 
 struct TlsContext::Rep {
-  // For both sides of a connection: nodes of Raft are servers, too.
+  // For both sides of a connection: nodes of Raft are both client and server.
   boost::asio::ssl::context context{boost::asio::ssl::context::tls};
 };
 

@@ -427,8 +427,8 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     };
   }
 
-  // If another node leads: forwards, or redirects to it. If the outcome is unknown, only the client
-  // may repeat the request: it knows whether it still wants it.
+  // If another node leads: forwards, or redirects to it. If the outcome of a request is unknown,
+  // only its client may repeat it.
   void Refuse(const ApiCallPtr& call, const absl::Status& status) {
     const std::string address = absl::IsUnavailable(status) && !raft::IsCommitUnknown(status)
                                     ? AddressOfLeader()

@@ -101,7 +101,8 @@ struct AddOne {
   }
 };
 
-// The last step of every parser: no member may be left over, and the machine must accept the call.
+// The last step of the parsers of segment calls: no member may be left over, and the machine must
+// accept the call.
 template <typename Call>
 absl::StatusOr<Call> Finished(Members& members, Call call) {
   call.caller_now = members.Time("caller_now_ms");

@@ -441,7 +441,8 @@ class ClusterNode::Rep : public raft::StateMachine {
     const absl::Duration boot = options_.clock->SinceBoot();
     absl::Duration until = last_proposal_ + options_.tick - boot;
     if (next_expiry_ != absl::InfiniteFuture()) {
-      // The machine's time stays at that of its last command until the next one.
+      // Estimates the time now: the machine's, plus the time that has passed since its last
+      // command.
       until = std::min(
           until, next_expiry_ - time_.machine() - (boot - last_proposal_) + absl::Milliseconds(1));
     }

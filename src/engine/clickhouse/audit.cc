@@ -73,7 +73,8 @@ class Audit final : public ClickHouseAudit {
     return escaped;
   }
 
-  // The statement stands in the target, so that `body` may hold rows. The answer's body.
+  // Returns the answer's body. The statement goes into the target of the request, so that `body`
+  // may hold rows.
   absl::StatusOr<std::string> Send(const std::string& statement, std::string_view body) {
     const http::TimePoint deadline =
         std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.timeout);

@@ -13,7 +13,7 @@
 
 namespace locus::clickhouse {
 
-// Whether it may stand for a database or a table: [A-Za-z_][A-Za-z0-9_]{0,63}.
+// Whether it may name a database or a table: [A-Za-z_][A-Za-z0-9_]{0,63}.
 bool IsName(std::string_view name);
 
 std::string CreateTableStatement(const ClickHouseOptions& options);

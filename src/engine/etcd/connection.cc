@@ -46,7 +46,7 @@ struct Link {
   size_t member = 0;  // of the endpoints
 };
 
-// What became of one request to one member.
+// The outcome of one request to one member.
 struct Outcome {
   absl::StatusOr<Answer> answer;
   bool maybe_served = false;

@@ -68,9 +68,16 @@ class Stream {
 // Whether a request that one member may have served is sent again to another.
 enum class Repeat { kAllowed, kNever };
 
-// Talks to a cluster by its JSON gateway: tries members in turn, keeps links open, renews tokens.
-// Thread safety: all methods may be called from any thread. Fork: callers ask forked() first, and
-// do not destroy the object in a child.
+// Talks to an etcd cluster by its JSON gateway: tries members in turn, keeps links open, renews
+// tokens.
+//
+// The stores of this folder work alike: one connection, requests as JSON (request.h) and strictly
+// read answers (reply.h). SpaceStore, WorkerStore and SectionStore read state, decide by
+// AllocationPlan or the rules of src/worker and src/strict, and write it in one transaction that
+// compares what was read. Vet checks that an answer comes from the recorded cluster; ServerClock
+// estimates the cluster's time; a Turn admits one call at a time. Thread safety: all methods may be
+// called from any thread. Fork: callers ask forked() first, and do not destroy the object in a
+// child.
 class Connection {
  public:
   // As EtcdSegmentStore::Open. A `store_clock` replaces the time that the servers' answers carry.
@@ -88,8 +95,8 @@ class Connection {
 
   // POSTs a JSON object to a path of the gateway ("/v3/kv/txn"). UNAVAILABLE: no member answered by
   // the deadline, or refused for now; with Repeat::kNever the request may have been served.
-  // FAILED_PRECONDITION, NOT_FOUND, DATA_LOSS: refused for good, with no effect. Messages name the
-  // endpoint.
+  // FAILED_PRECONDITION, NOT_FOUND, DATA_LOSS: refused, with no effect; a repetition would be
+  // refused as well. Messages name the endpoint.
   absl::StatusOr<Answer> Post(std::string_view path, std::string_view request, Repeat repeat,
                               TimePoint deadline);
   // A transaction that writes is never repeated; one that only reads may be.
@@ -115,7 +122,7 @@ class Connection {
   std::unique_ptr<Rep> rep_;
 };
 
-// Between attempts at a transaction whose keys others changed meanwhile.
+// Pauses between attempts at a transaction whose keys other processes changed meanwhile.
 inline constexpr internal::Backoff::Policy kConflictPauses{absl::Milliseconds(1),
                                                            absl::Milliseconds(64), 1};
 

@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Reads the answers of the JSON gateway, strictly, as they come from outside. 64-bit integers are
-// strings; the gateway leaves out zero, false and empty members; unknown members are ignored.
+// Reads the answers of the JSON gateway, strictly, because they come from outside. 64-bit integers
+// are strings; the gateway leaves out zero, false and empty members; unknown members are ignored.
 // Anything else unexpected is FAILED_PRECONDITION: the server is no etcd gateway of a version that
 // this code knows. An answer of more than 131,072 values or 16 levels is refused before it is
 // parsed. Pure functions.
@@ -37,7 +37,7 @@ struct TxnReply {
   std::vector<std::vector<KeyValue>> ranges;
 };
 
-// What a member reports about itself.
+// A member's report about itself.
 struct MemberStatus {
   Header header;  // its revision was read before the indexes
   std::string version;

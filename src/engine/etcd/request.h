@@ -48,7 +48,7 @@ class Txn {
 };
 
 std::string LeaseGrantJson(int64_t ttl_seconds);
-// What became of a key from a revision on.
+// Asks for all changes of a key from a revision on.
 std::string WatchJson(std::string_view key, int64_t from_revision);
 
 }  // namespace locus::etcd

@@ -32,7 +32,7 @@ struct ClusterIdentity {
   friend bool operator==(const ClusterIdentity&, const ClusterIdentity&) = default;
 };
 
-// What a stored space says of the cluster in which it was created or its last loss was noticed.
+// The cluster in which a space was created or its last loss was noticed, as stored with the space.
 struct Life {
   absl::Time raised_at;  // when that was
   ClusterIdentity identity;

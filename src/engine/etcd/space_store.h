@@ -10,8 +10,8 @@
 
 #include "locus/engine/etcd.h"
 #include "locus/segment_store.h"
+#include "src/engine/etcd/allocation_plan.h"
 #include "src/engine/etcd/connection.h"
-#include "src/engine/etcd/lease_plan.h"
 #include "src/engine/etcd/turn.h"
 
 namespace locus::etcd {
@@ -43,7 +43,7 @@ class SpaceStore final : public EtcdSegmentStore {
     Memory memory;
   };
 
-  // One call of Lease, over all its attempts.
+  // One call of Allocate, over all its attempts.
   struct AllocateCall {
     const SpaceName& name;
     const SpaceOptions& options;

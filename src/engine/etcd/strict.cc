@@ -133,8 +133,8 @@ absl::StatusOr<SectionStore::Standing> SectionStore::Settle(const SpaceName& nam
                                                             const StrictSet& set, bool& noticed,
                                                             TimePoint deadline) {
   Known& known = known_[name.str()];
-  // A life that begins without a loss is that of a set that was created: this one was lost before,
-  // or deleted by hand.
+  // A new life without a new loss means that the set was created again: it had been lost, or
+  // deleted by hand.
   const bool made_anew =
       !known.memory.life.empty() && set.life != known.memory.life && set.losses <= known.losses;
   Soundness soundness = Soundness::kLost;
@@ -171,9 +171,9 @@ absl::StatusOr<bool> SectionStore::WriteLoss(const SpaceName& name, const Strict
   return answer.succeeded;
 }
 
-template <typename Reply, typename Sections, typename Rule>
+template <typename Reply, typename Sections, typename Decide>
 absl::StatusOr<Reply> SectionStore::Plan(const SpaceName& name, const StrictSetOptions& options,
-                                         const Sections& sections, const Rule& rule) {
+                                         const Sections& sections, const Decide& decide) {
   LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
   const TimePoint deadline = connection_->Deadline();
   TurnHold turn(turn_, deadline);
@@ -191,7 +191,7 @@ absl::StatusOr<Reply> SectionStore::Plan(const SpaceName& name, const StrictSetO
     if (read == Standing::kAgain) continue;
     batch.set = set;
     LOCUS_ASSIGN_OR_RETURN(strict::StoreTime now, Time(deadline));
-    Reply reply = rule(batch, now);
+    Reply reply = decide(batch, now);
     reply.loss_noticed |= noticed;
     if (!batch.set_changed && batch.changed.empty()) return reply;
     StrictSet after = set;
@@ -201,7 +201,8 @@ absl::StatusOr<Reply> SectionStore::Plan(const SpaceName& name, const StrictSetO
       connection_->CountConflict();
       continue;
     }
-    // What a restored cluster grants may be somebody else's: none of it is handed out.
+    // Checked again after the write: a restored cluster may have granted sections that have another
+    // owner, so its grants are dropped.
     LOCUS_ASSIGN_OR_RETURN(Standing written, Settle(name, answer, after, noticed, deadline));
     if (written == Standing::kSound) return reply;
   } while (SleepBeforeRetry(backoff, deadline));
@@ -302,7 +303,7 @@ absl::StatusOr<StrictSetView> SectionStore::Show(const SpaceName& name) {
     for (const KeyValue& found : answer.ranges[1]) {
       LOCUS_RETURN_IF_ERROR(TakeSection(name, there, found, records));
     }
-    // A server that lies could go on for ever.
+    // A lying server could send pages without end.
     if (static_cast<int64_t>(answer.ranges[1].size()) < kPage || records.size() == before) break;
   }
   LOCUS_ASSIGN_OR_RETURN(strict::StoreTime now, Time(deadline));

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "locus/engine/etcd.h"
+#include "src/engine/etcd/allocation_plan.h"
 #include "src/engine/etcd/connection.h"
-#include "src/engine/etcd/lease_plan.h"
 #include "src/engine/etcd/strict_text.h"
 #include "src/engine/etcd/turn.h"
 
@@ -22,8 +22,8 @@ namespace locus::etcd {
 //   section/NNNNNNN  the record of a section that was ever owned
 //
 // Every call reads what it is about, and writes the set together with whatever it changed of its
-// sections, if the set's text is what was read.
-// Thread safety: as StrictStore; calls wait for each other, up to their timeout.
+// sections, if the set's text has not changed since it was read. Thread safety: as StrictStore;
+// calls wait for each other, up to their timeout.
 class SectionStore final : public EtcdStrictStore {
  public:
   static absl::StatusOr<std::unique_ptr<SectionStore>> Open(const EtcdOptions& options,
@@ -46,7 +46,7 @@ class SectionStore final : public EtcdStrictStore {
   EtcdStats Stats() const override { return connection_->Stats(); }
 
  private:
-  // What a process remembers of a set from call to call.
+  // A process's memory of a set between calls.
   struct Known {
     Memory memory;
     uint64_t losses = 0;
@@ -77,7 +77,7 @@ class SectionStore final : public EtcdStrictStore {
   absl::StatusOr<TxnAnswer> Write(const SpaceName& name, const StrictSet& before, StrictSet& after,
                                   const strict::Batch& batch, TimePoint deadline);
 
-  // What identifies the cluster; `set` as it is at that time.
+  // The cluster's identity, and `set` as read in the same request.
   absl::StatusOr<ClusterIdentity> Identify(const SpaceName& name, StrictSet& set,
                                            TimePoint deadline);
   // Whether the answer that `set` came with, or was written with, is to be relied on. A loss is
@@ -88,9 +88,9 @@ class SectionStore final : public EtcdStrictStore {
   absl::StatusOr<bool> WriteLoss(const SpaceName& name, const StrictSet& set,
                                  const ClusterIdentity& identity, TimePoint deadline);
 
-  template <typename Reply, typename Sections, typename Rule>
+  template <typename Reply, typename Sections, typename Decide>
   absl::StatusOr<Reply> Plan(const SpaceName& name, const StrictSetOptions& options,
-                             const Sections& sections, const Rule& rule);
+                             const Sections& sections, const Decide& decide);
 
   const std::string prefix_;
   std::unique_ptr<Connection> connection_;

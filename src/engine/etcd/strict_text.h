@@ -11,10 +11,10 @@
 
 namespace locus::etcd {
 
-// What is stored of a set of strict sequences, beside its sections.
+// The stored values of a set of strict sequences, beside its sections.
 struct StrictSet : strict::Set, Life {
-  // Whoever writes the set or one of its sections puts a new one. So a transaction compares the
-  // set's text alone, and the comparison holds through rewinds, after which revisions occur again.
+  // Each write of the set or of one of its sections draws a new mark. So a transaction need only
+  // compare the set's text, and the comparison holds after a rewind, when revisions occur again.
   std::string mark;
 
   // "1 mark LIFE first_uid uids section_size step ttl table_version rest_until losses base", times

@@ -15,7 +15,7 @@ using internal::Quoted;
 
 namespace {
 
-// Rules that one request reads: together far below the size that an answer may have.
+// Sequence types that one request reads: together far below the size that an answer may have.
 constexpr size_t kTypesAtOnce = 1000;
 
 }  // namespace
@@ -52,7 +52,7 @@ class EtcdSequenceTypeStore::Rep {
         LOCUS_ASSIGN_OR_RETURN(all[pair.key.substr(prefix_.size())], StoredIn(pair));
         first = pair.key + '\0';
       }
-      // A server that lies could go on for ever.
+      // A lying server could send pages without end.
       more = answer.ranges[0].size() == kTypesAtOnce && all.size() > before;
     }
     return all;
@@ -96,7 +96,8 @@ class EtcdSequenceTypeStore::Rep {
     std::optional<Stored> stored = Stored::Split(pair.value);
     if (stored) return *std::move(stored);
     return absl::DataLossError(absl::StrCat(connection_->place(), " holds ", Quoted(pair.value),
-                                            " under ", Quoted(pair.key), ", which is no rule"));
+                                            " under ", Quoted(pair.key),
+                                            ", which is no sequence type"));
   }
 
   const std::string prefix_;

@@ -3,8 +3,8 @@
 #define LOCUS_SRC_ENGINE_ETCD_VET_H_
 
 #include "absl/status/statusor.h"
+#include "src/engine/etcd/allocation_plan.h"
 #include "src/engine/etcd/connection.h"
-#include "src/engine/etcd/lease_plan.h"
 
 namespace locus::etcd {
 

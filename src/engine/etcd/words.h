@@ -12,8 +12,8 @@
 
 namespace locus::etcd {
 
-// Reads a stored text word by word, each after one space. What cannot be read is 0 or empty; who
-// reads asks good() in the end.
+// Reads a stored text word by word, each after one space. A word that cannot be read is 0 or empty;
+// callers check good() at the end.
 class Words {
  public:
   explicit Words(std::string_view text) : rest_(text) {}

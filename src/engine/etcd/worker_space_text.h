@@ -11,7 +11,7 @@
 
 namespace locus::etcd {
 
-// What is stored of a space of worker IDs, beside its records.
+// The stored values of a space of worker IDs, beside its records.
 struct WorkerSpace : worker::Space, Life {
   // "1 raised_at_ns cluster surplus life rest_until longest losses".
   std::string Text() const;

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kFirstPage = 8;
 constexpr int64_t kMostPage = 256;
 
-// Which worker a record's key names; `prefix` is that of all records.
+// The worker ID in a record's key; `prefix`: of all records' keys.
 std::optional<uint64_t> WorkerOf(std::string_view key, std::string_view prefix) {
   key.remove_prefix(std::min(key.size(), prefix.size()));
   while (key.size() > 1 && key.front() == '0') key.remove_prefix(1);
@@ -198,7 +198,8 @@ absl::StatusOr<WorkerStore::Read> WorkerStore::Write(const SpaceName& name, uint
   if (outcome.record.has_value()) {
     image.own[worker] = {answer->header.revision, worker::TextOf(*outcome.record), *outcome.record};
   }
-  // What a restored cluster grants may be somebody else's: none of it is handed out.
+  // Checked again after the write: a restored cluster may grant an ID that has another holder, so
+  // its grant is dropped.
   return Settle(name, *answer, image, term, deadline);
 }
 
@@ -386,7 +387,7 @@ absl::Status WorkerStore::Create(const SpaceName& name, const WorkerSpacePast& p
     LOCUS_ASSIGN_OR_RETURN(ClusterIdentity identity, Identify(name, image, deadline));
     const bool is_new = image.text.empty();
     LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
-    // The identity stays, so that a loss that nobody noticed is noticed.
+    // The identity of an existing space stays, so that a loss not noticed yet is still noticed.
     if (is_new) image.space.BeginLife(now.latest, identity);
     if (!worker::PlanCreate(image.space, is_new, past, now.latest)) return absl::OkStatus();
     Txn txn;

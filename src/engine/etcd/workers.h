@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "locus/engine/etcd.h"
+#include "src/engine/etcd/allocation_plan.h"
 #include "src/engine/etcd/connection.h"
-#include "src/engine/etcd/lease_plan.h"
 #include "src/engine/etcd/turn.h"
 #include "src/engine/etcd/worker_space_text.h"
 #include "src/worker/worker_rules.h"
@@ -23,7 +23,7 @@ namespace locus::etcd {
 //
 //   space           its WorkerSpace
 //   id/NNNNNNNNNN   the record of a worker ID that was ever granted (src/worker/record_text.h)
-//   held/NNNNNNNNNN what its holder says of itself; belongs to an etcd lease, and goes with it
+//   held/NNNNNNNNNN its holder's text; attached to an etcd lease, and deleted with it
 //
 // Thread safety: as WorkerLeaseStore; calls wait for each other, up to their timeout.
 class WorkerStore final : public EtcdWorkerLeaseStore {
@@ -44,7 +44,7 @@ class WorkerStore final : public EtcdWorkerLeaseStore {
   EtcdStats Stats() const override { return connection_->Stats(); }
 
  private:
-  // A record as it stands in etcd.
+  // A record, exactly as stored in etcd.
   struct Stored {
     int64_t revision = 0;  // 0: there is none
     std::string text;
@@ -80,7 +80,7 @@ class WorkerStore final : public EtcdWorkerLeaseStore {
   // for a while. kAgain: it did, or others did meanwhile.
   absl::StatusOr<Read> Settle(const SpaceName& name, const TxnAnswer& answer, Image& image,
                               const WorkerLeaseTerm& term, TimePoint deadline);
-  // What identifies the cluster, as of the space that `image` then has.
+  // The cluster's identity, and `image` as read in the same request.
   absl::StatusOr<ClusterIdentity> Identify(const SpaceName& name, Image& image, TimePoint deadline);
 
   // One attempt each. nullopt: others wrote first, or a loss was stored.

@@ -102,7 +102,7 @@ class Cluster final : public LocusdCluster {
   const std::unique_ptr<Nodes> nodes_;
 };
 
-// Members at whose addresses other nodes answer, after a lost disk for example.
+// Members whose addresses other nodes now answer, for example after a disk was lost.
 std::vector<Row> ReplacedOf(const LocusdClusterView& view) {
   std::vector<Row> replaced;
   for (const LocusdMember& member : view.Members()) {
@@ -267,7 +267,7 @@ std::vector<LocusdMember> Cluster::Missing(uint64_t id, const LocusdNode& leader
   return missing;
 }
 
-// What it means for the removal of `id` that nobody leads after it.
+// The error of a removal of `id` after which no node leads.
 absl::Status Cluster::Uncommitted(uint64_t id, const LocusdNode& leader,
                                   const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return status;
@@ -292,7 +292,7 @@ absl::StatusOr<std::vector<LocusdMember>> Cluster::Remove(uint64_t id,
     may = locusd::CheckLeaves(id, leader, options.force);
   }
   LOCUS_RETURN_IF_ERROR(may);
-  // One that has just died is not silent yet, and would be missed all the same.
+  // A node that has just died does not count as silent yet, but its vote would be missing.
   if (!options.force && leader.Find(id)->voter) {
     LOCUS_RETURN_IF_ERROR(locusd::CheckAnswers(id, leader, Missing(id, leader)));
   }
@@ -311,7 +311,7 @@ absl::StatusOr<LocusdMember> Cluster::Transfer(std::optional<uint64_t> to) {
   if (next == leader.id) return *leader.Find(next);
   const absl::Status asked =
       nodes_->Call({"POST", absl::StrCat("/v1/members/", next, ":transfer")}).status();
-  // NOT_FOUND: it leads already, as the answer to an attempt before was lost.
+  // NOT_FOUND: it already leads: the answer to an earlier attempt was lost.
   if (!asked.ok() && !absl::IsNotFound(asked)) return asked;
   auto now = LeaderWhere([next](const LocusdNode& node) { return node.id == next; });
   if (!now.ok()) return asked.ok() ? now.status() : asked;

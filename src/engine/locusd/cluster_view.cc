@@ -57,8 +57,8 @@ bool LocusdClusterView::IsMissing(const LocusdMember& member) const {
 
 namespace {
 
-// What makes a view unhealthy though a leader hears a majority: a second cluster, one ID in two
-// processes, an address that nobody else knows. "": nothing.
+// Why a view is unhealthy although a leader hears a majority: a second cluster, one ID in two
+// processes, an address that no other node knows. "": it is healthy.
 std::string WrongOf(const LocusdClusterView::Row& row, const LocusdNode& leader) {
   const LocusdNode& node = *row.node;
   const std::string who = absl::StrCat("node ", node.id, " at ", row.endpoint, " ");
@@ -126,7 +126,7 @@ absl::Status LocusdClusterView::Health() const {
     }
     return absl::OkStatus();
   }
-  // One node's words tell why: its URI is wrong, its token is refused.
+  // One node's error is enough to show the cause: a wrong URI, a refused token.
   std::string why;
   for (const Row& row : rows) {
     if (!row.node.ok() && why.empty()) why = absl::StrCat(": ", row.node.status().message());

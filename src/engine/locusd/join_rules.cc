@@ -17,7 +17,8 @@ constexpr absl::string_view kStartAnew =
     ". It was a member once: stop it, empty its data directory, so that it comes back as another "
     "node, start it, and add it then. Audit records that wait in data/audit go, too";
 
-// Of a node that is at work elsewhere: the address may be wrong, and its data are somebody's.
+// For a node that already works in another cluster: the address may be wrong, and its data are in
+// use.
 std::string CheckTheAddress(const LocusdNode& node) {
   return absl::StrCat("; check the address: this node is of a cluster with ", node.members.size(),
                       " members that holds ", node.held,

@@ -11,12 +11,13 @@
 #include "absl/status/statusor.h"
 #include "locus/engine/locusd_cluster.h"
 
-// Who may join, leave and lead a cluster. Pure: of what the leader and the new node say.
+// Rules for joining, leaving and leading a cluster. Pure functions of the answers of the leader and
+// of the new node.
 namespace locus::locusd {
 
 // FAILED_PRECONDITION: `node`, asked at `api`, must not become a member. It may if it is one
-// already; or if it has no log, or what a cluster gave it that it never voted in: an attempt to add
-// it may have been lost with its leader.
+// already; or if it has no log, or only the log of a cluster in which it never voted: an attempt to
+// add it may have been lost with its leader.
 absl::Status CheckJoins(const LocusdNode& node, const LocusdNode& leader, const std::string& api);
 
 // FAILED_PRECONDITION: `node` has other addresses than `member`, which has its ID, and `there`,
@@ -24,7 +25,7 @@ absl::Status CheckJoins(const LocusdNode& node, const LocusdNode& leader, const 
 absl::Status CheckMoved(const LocusdNode& node, const LocusdMember& member,
                         const LocusdNode& there);
 
-// FAILED_PRECONDITION: `node`, which is a learner, is of no use any more, as it says `now`.
+// FAILED_PRECONDITION: `node`, a learner, can no longer become a voter, by its own answer `now`.
 absl::Status CheckWaits(const LocusdNode& node, const LocusdNode& now);
 
 // NOT_FOUND, FAILED_PRECONDITION: as LocusdCluster::Remove.

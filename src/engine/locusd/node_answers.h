@@ -12,8 +12,8 @@ namespace locus::locusd {
 // The longest answer to GET /v1/status.
 inline constexpr size_t kMostStatus = size_t{64} << 10;
 
-// Reads the answer to GET /v1/status; members that it does not know are passed over, as newer nodes
-// may have more. DATA_LOSS, naming what cannot be: all texts in it can be printed, and all
+// Reads the answer to GET /v1/status; unknown members are skipped, because newer nodes may have
+// more. DATA_LOSS, naming the impossible value. All texts in the result are printable, and all
 // addresses are host:port.
 absl::StatusOr<LocusdNode> ParseNode(std::string_view body);
 

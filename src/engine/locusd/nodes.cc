@@ -255,8 +255,8 @@ void Nodes::GoOn() {
   }
 }
 
-// To the node that an answer names, if it may be asked; otherwise to the next one. What to say of
-// it if that fails, too.
+// Turns to the node that an answer names, if it may be asked; otherwise to the next one. Returns
+// the text for the error if that node fails as well.
 std::string Nodes::GoTo(std::string_view location) {
   const std::string_view host = HostOf(location);
   for (size_t i = 0; i < endpoints_.size(); ++i) {

@@ -28,8 +28,8 @@ struct Request {
   std::string body = {};
   // The HTTP status of success: 204 has no body.
   unsigned good = 204;
-  // It has an ID, by which the cluster knows a repetition. A session's is that of all requests of
-  // this handle, and a serial (src/cluster/machine/sessions.h).
+  // Whether the request has an ID, by which the cluster recognizes a repetition. kSession: one ID
+  // for all requests of this handle, and a serial (src/cluster/machine/sessions.h).
   enum class Id { kNone, kOwn, kSession };
   Id once = Id::kNone;
   // A longer answer is an error.
@@ -42,12 +42,14 @@ struct Request {
 absl::Status CheckToken(const http::Endpoint& endpoint, bool token, bool tls);
 // "Bearer TOKEN"; of no token, nothing. UNAVAILABLE: the kernel gives no memory for secrets.
 absl::StatusOr<internal::SecretBytes> AuthorizationOf(std::string_view token);
-// What Retry-After says, and up to half a second more, so that clients do not all come back at
-// once.
+// The time of Retry-After, and up to half a second more, so that clients do not all return at once.
 absl::Duration PauseOf(const http::HttpAnswer& answer);
 
 // Speaks HTTP with the nodes of a cluster of locusd: finds the leader, follows redirections,
-// repeats what no node answered.
+// repeats requests that no node answered. The stores of this folder (segments.cc, counters.cc,
+// types.cc, workers.cc, strict.cc) each write their requests with src/cluster/api's bodies, send
+// them through a Nodes, and check the answers before they use them. LocusdCluster (cluster.cc)
+// administers the nodes themselves.
 //
 // Thread safety: all methods may be called from any thread. Calls of the leader share one
 // connection, and wait for each other. Fork: in a forked child every call is FAILED_PRECONDITION,
@@ -57,7 +59,7 @@ class Nodes {
   // Where a redirection may lead.
   enum class Follow {
     kEndpoints,  // to the endpoints of the options
-    kAnywhere,   // to where the token may go, too
+    kAnywhere,   // also to nodes that may get the token
   };
 
   // Connects nothing. Errors of LocusdOptions::Check and TlsContext::Load.
@@ -65,8 +67,9 @@ class Nodes {
                                                      Clock& clock);
   ~Nodes();
 
-  // The answer's body. The same request goes to node after node until one of them carries it out,
-  // or refuses it for good. UNAVAILABLE: none did within LocusdOptions::timeout.
+  // The answer's body. The same request goes from node to node until one of them carries it out, or
+  // refuses it with an error that a repetition cannot change. UNAVAILABLE: none did within
+  // LocusdOptions::timeout.
   absl::StatusOr<std::string> Call(const Request& request);
   // The body that this one node answers, over a connection of its own. UNAVAILABLE: it does not
   // answer, or redirects. FAILED_PRECONDITION: the token must not go there.

@@ -87,7 +87,7 @@ class Segments final : public LocusdSegmentStore {
     return absl::DataLossError(absl::StrCat("locusd: ", parsed.status().message()));
   }
 
-  // What a liar may say must not become order IDs that were not allocated.
+  // A lying server's answer must not become order IDs that were never allocated.
   static absl::Status CheckGrants(const SegmentReply& reply,
                                   std::span<const SegmentRequest> requests) {
     if (reply.grants.size() != requests.size()) {

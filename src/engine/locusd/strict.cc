@@ -108,7 +108,7 @@ class StrictSets final : public LocusdStrictStore {
     return absl::OkStatus();
   }
 
-  // What a liar may say must not become numbers that others have.
+  // A lying server's answer must not become numbers that another owner has.
   static absl::Status CheckGrants(const StrictSetOptions& options, const StrictTake& request,
                                   const StrictReply<StrictGrant>& reply) {
     LOCUS_RETURN_IF_ERROR(CheckSections(reply.items, request.wishes));

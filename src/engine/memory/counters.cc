@@ -13,7 +13,7 @@ namespace locus {
 using internal::Mutex;
 using internal::MutexLock;
 
-// What all handles share.
+// State that all handles share.
 class MemorySequencer::Keys {
  public:
   explicit Keys(Clock& clock) : clock_(clock) {}

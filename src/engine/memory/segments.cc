@@ -21,7 +21,7 @@ struct Section {
 };
 
 struct MemorySpace : segment::Space {
-  uint64_t identity = 0;  // of the store, as this space saw it last
+  uint64_t identity = 0;  // the store's, as last recorded by this space
   std::map<uint16_t, Section> sections;
 };
 

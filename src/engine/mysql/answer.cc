@@ -105,7 +105,7 @@ class Exchange {
     return mysql_errno(handle_) == 0 || Fail();
   }
 
-  // What the library reports. False.
+  // Takes the library's error. Returns false.
   bool Fail() {
     answer_.error = mysql_errno(handle_);
     std::string text = mysql_error(handle_);

@@ -20,7 +20,7 @@ struct st_mysql;
 
 namespace locus::mysql {
 
-// What a server answers to one statement.
+// A server's answer to one statement.
 struct Result {
   using Row = std::vector<std::optional<std::string>>;  // nullopt: NULL
   std::vector<Row> rows;
@@ -28,7 +28,7 @@ struct Result {
   uint64_t insert_id = 0;  // likewise: what LAST_INSERT_ID(expression) was given
 };
 
-// What one statement has to answer. No columns: no rows, but the number of those it changed.
+// The expected answer to one statement. No columns: no rows, only the number of rows it changed.
 struct Shape {
   unsigned columns = 0;
   size_t least_rows = 0;
@@ -44,7 +44,7 @@ struct Question {
   // One for each statement; empty: there is at least one, and none has rows.
   std::span<const Shape> shapes;
   TimePoint deadline;
-  // Of one statement's rows, as they are sent. 65,536 sections take 4 MB.
+  // The size of one statement's rows on the wire. 65,536 sections take 4 MB.
   size_t most_bytes = kMostBytes;
 
   static constexpr size_t kMostBytes = 16 << 20;

@@ -19,9 +19,9 @@
 #include "src/base/os/signals_blocked.h"
 #include "src/base/run/mutex.h"
 
-// Exported by the client library for those who count traffic, and declared in none of its headers.
-// The function is called after each read (mode 0) and write (1) of any handle of the process;
-// `size` is -1 after an error.
+// The client library exports this for traffic counters, and declares it in none of its headers. The
+// function is called after each read (mode 0) and write (1) of any handle of the process; `size` is
+// -1 after an error.
 extern "C" int ma_pvio_register_callback(my_bool add,
                                          void (*function)(int mode, MYSQL* handle,
                                                           const unsigned char* bytes, size_t size));
@@ -38,8 +38,8 @@ namespace {
 // until a whole record has come, so the calling thread cannot check the time itself.
 class Watchdog {
  public:
-  // That of this process, a new one in a forked child; never destroyed, as calls may be under way
-  // when the process exits. nullptr: no thread can be started.
+  // This process's watchdog; a forked child gets a new one. Never destroyed, because calls may be
+  // under way when the process exits. nullptr: no thread can be started.
   static Watchdog* Get() {
     static std::atomic<Watchdog*> current{nullptr};
     Watchdog* found = current.load(std::memory_order_acquire);
@@ -133,8 +133,8 @@ BoundedCall::~BoundedCall() {
 
 void BoundedCall::Watch() {
   if (watched_ >= 0 || handle_->net.pvio == nullptr) return;
-  // A duplicate: the library closes its own descriptor whenever it likes, and the number may be
-  // that of another socket by the time the watchdog acts.
+  // A duplicate: the library may close its own descriptor at any time, and the number may belong to
+  // another socket by the time the watchdog acts.
   watched_ = fcntl(static_cast<int>(mysql_get_socket(handle_)), F_DUPFD_CLOEXEC, 0);
   Watchdog* watchdog = watched_ < 0 ? nullptr : Watchdog::Get();
   if (watchdog != nullptr) watchdog->Add(deadline_, watched_);

@@ -16,8 +16,8 @@ using TimePoint = std::chrono::steady_clock::time_point;
 // Bounds what the client library does on this thread with one handle, in time as a whole and in
 // bytes received. The library alone bounds neither: its timeouts hold for one read, so a server
 // that sends a byte a second holds a call for ever, and it reads descriptions of columns for as
-// long as they come. What passes a bound has its socket shut down, at which the library's call
-// fails.
+// long as they come. A call that passes a bound has its socket shut down, which makes the library's
+// call fail.
 //
 // Made before the calls and destroyed after them, on the same thread, one at a time.
 class BoundedCall {

@@ -46,9 +46,9 @@ absl::Status Connection::SetUpSession(const MysqlOptions& options) {
                  " sql_select_limit=18446744073709551615, sql_safe_updates=0, timestamp=DEFAULT,"
                  " character_set_results=binary, innodb_lock_wait_timeout=",
                  seconds, ", max_statement_time=", seconds,
-                 // A process that is stopped, or cut off, inside a transaction lets go of its
-                 // locks. Where the server has a bound for transactions that read or that write,
-                 // it would ask that one first.
+                 // Releases the locks of a process that is stopped, or cut off, inside a
+                 // transaction. The other two bounds must be 0: where one applies, the server uses
+                 // it instead of this one.
                  ", idle_readonly_transaction_timeout=0, idle_write_transaction_timeout=0,"
                  " idle_transaction_timeout=",
                  seconds + 1,

@@ -16,20 +16,24 @@
 
 namespace locus::mysql {
 
-// What a new connection read about its server.
+// Facts about the server that a new connection reads.
 struct ServerFacts {
   bool galera = false;
   bool has_uid = false;  // the variable server_uid, which older servers lack
 };
 
+// The lowest layer of the stores of this folder: Pool owns Connections, each Connection holds a
+// Login's handle and asks by Answer, within a BoundedCall. The stores run their statements through
+// Pool::Use; LockedRows adds the lock of one row, and the *_rows files hold the SQL.
+//
 // One session on one server: autocommit, READ COMMITTED, strict, UTC, whatever the server's
 // defaults are. Statements are text that holds numbers and hex literals only, never foreign text.
 // Thread safety: none.
 class Connection {
  public:
-  // What the connection is for. kRead also accepts a server that is read-only, or that may forget
-  // what it committed. kPrimary: as kWrite, and a server that is read-only is UNAVAILABLE, since it
-  // may be a replica that is promoted soon.
+  // The use of the connection. kRead also accepts a server that is read-only, or that may forget
+  // what it committed. kPrimary: as kWrite, but a read-only server is UNAVAILABLE, because it may
+  // be a replica that is promoted soon.
   enum class Access { kWrite, kRead, kPrimary };
 
   // `password` ends with a NUL. Verifies the certificate if the options ask for TLS; does not look

@@ -24,8 +24,8 @@ using mysql::Pool;
 
 constexpr char kType[] = "'sequencer'";
 constexpr char kNow[] = "UTC_TIMESTAMP(6)";
-// The expire_time of a counter whose numbers were all returned: it is forgotten. Its row stays, as
-// accounts need no right to delete.
+// The expire_time of a counter whose numbers were all returned: it is forgotten. Its row stays, so
+// that accounts need no right to delete.
 constexpr char kUnused[] = "TIMESTAMP'1970-01-01 00:00:00'";
 
 constexpr uint64_t kRemovedAtOnce = 100;

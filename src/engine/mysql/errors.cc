@@ -23,7 +23,7 @@ enum class Means : uint8_t {
   kTransient,  // may go away by itself; the connection stays usable
   kReconnect,  // may go away on another connection
   kConflict,   // with another transaction
-  kPermanent,  // until somebody changes the statement, the rows or the server
+  kPermanent,  // until the statement, the rows or the server are changed
   kRefused,    // likewise, and the connection is of no use
   kMissing,    // a table
   kRange,      // a sequence has ended

@@ -34,9 +34,9 @@ struct Verdict {
   bool leave = false;
 };
 
-// What an error means for the caller, by one table of numbers, otherwise by the SQLSTATE: wrong SQL
-// (42), wrong values (22), constraints (23) and the like stay as they are until somebody changes
-// something, so they are FAILED_PRECONDITION; what is not known is UNAVAILABLE.
+// The meaning of an error for the caller: by one table of numbers, otherwise by the SQLSTATE. Wrong
+// SQL (42), wrong values (22), constraints (23) and the like persist until an operator acts, so
+// they are FAILED_PRECONDITION; unknown errors are UNAVAILABLE.
 Verdict Judge(unsigned number, std::string_view sqlstate);
 
 // The server's text without the values of rows that some errors quote; of a duplicate key its name

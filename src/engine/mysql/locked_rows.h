@@ -20,23 +20,23 @@
 
 namespace locus::mysql {
 
-// A store of leases in tables of its own: transactions under the lock of one row, which is a
-// space's or a set's, and which every call reads first. `Rows` says what that row is:
+// Transactions under the lock of one row: a space's of worker IDs or a set's of strict sequences.
+// Every call reads that row first. `Rows` describes it:
 //
 //   struct State { ... std::string recorded, identity; };   with bool exists() const
 //   static std::string Read(name, lock, now, facts);        answered in kShapes, two of them
 //   static absl::StatusOr<State> Parse(results, place);
-//   static constexpr const char* kLockNew;                  the lock of who makes such rows
+//   static constexpr const char* kLockNew;                  taken to create such a row
 //
-// Thread safety: all methods may be called from any thread, TellTime before the others. Fork: in a
-// child nothing is closed, the sockets are its parent's.
+// Thread safety: all methods may be called from any thread, TellTime before the others. Fork: a
+// child closes nothing, because the sockets are its parent's.
 template <typename Rows>
 class LockedRows {
  public:
   using State = typename Rows::State;
 
-  // Until its end, it has the row to itself. One that ends without a commit is rolled back by the
-  // pool.
+  // Holds the row's lock until its end. The pool rolls back a transaction that ends without a
+  // commit.
   struct Transaction {
     const SpaceName& name;
     Connection& connection;
@@ -53,7 +53,7 @@ class LockedRows {
   ~LockedRows() { internal::AbandonIfForked(pool_); }
 
   Pool& pool() const { return *pool_; }
-  // Of a test that owns the time.
+  // For a test that controls the time.
   void TellTime(Clock& clock) { told_ = &clock; }
 
   // Runs body(Connection&, State) without a lock.
@@ -69,7 +69,7 @@ class LockedRows {
   }
 
   // Runs body(Transaction&), which commits. A loss that the transaction finds is committed by
-  // note_loss(Transaction&) before `body` runs, whatever that says.
+  // note_loss(Transaction&) before `body` runs, so that it is kept even if `body` fails.
   template <typename NoteLoss, typename Body>
   absl::Status Write(const SpaceName& name, const NoteLoss& note_loss, const Body& body) {
     return pool_->Use([&](Connection& connection) -> absl::Status {
@@ -89,8 +89,7 @@ class LockedRows {
     return NowExpression(told_ == nullptr ? std::nullopt : std::optional<absl::Time>(told_->Now()));
   }
 
-  // The lock of a row that is not there keeps nobody out, so rows are made under the lock of one
-  // that is always there.
+  // A missing row cannot be locked, so rows are created under the lock of one that always exists.
   absl::Status Begin(Transaction& now) const {
     LOCUS_RETURN_IF_ERROR(ReadLocked("START TRANSACTION", kNoRows, now));
     if (now.state.exists()) return absl::OkStatus();

@@ -106,9 +106,9 @@ TimePoint ShareOf(TimePoint deadline, size_t left) {
   return now + (deadline - now) / static_cast<int64_t>(left);
 }
 
-// What the client library is to connect to, in turn. Not the name, where that can be avoided: the
-// library looks it up without a time limit, and waits at the second of its addresses for as long
-// as the system likes. TLS needs the name, for the certificate; then one of its addresses must
+// The hosts that the client library tries in turn: addresses where possible, not the name. The
+// library would look the name up without a time limit, and wait for its second address as long as
+// the system's default. TLS needs the name, for the certificate; then one of its addresses must
 // accept connections.
 absl::StatusOr<std::vector<std::string>> HostsFor(const Login& login, TimePoint deadline) {
   absl::StatusOr<std::vector<std::string>> addresses = Resolve(login.host.name, deadline);
@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<std::string>> HostsFor(const Login& login, TimePoint 
                                              " addresses accepts connections"));
 }
 
-// What an account that was let in nowhere may have lacked. The server's text does not say.
+// What an account that no host accepted may lack. The server's text does not say.
 std::string_view HintOf(MYSQL* handle, const Login& login, bool has_password) {
   constexpr unsigned kAccessDenied = 1045;
   if (mysql_errno(handle) != kAccessDenied) return "";
@@ -137,8 +137,8 @@ std::string_view HintOf(MYSQL* handle, const Login& login, bool has_password) {
                            "the library: MysqlOptions::tls)";
 }
 
-// Whether a TLS handshake that failed fails until somebody changes something. Not so of a wrong
-// certificate: a handshake that the network cut off has the same number.
+// Whether a failed TLS handshake will fail again until the configuration changes. A wrong
+// certificate does not count: a handshake that the network cut off has the same number.
 bool IsSettled(MYSQL* handle, const Login& login) {
   if (!login.tls_ca_file.empty() && access(login.tls_ca_file.c_str(), R_OK) != 0) return true;
   // As the server greeted; 0: it did not.

@@ -21,7 +21,7 @@ struct Login {
   std::string user;
   std::string database;
   absl::Duration connect_timeout;
-  absl::Duration timeout;  // of one read or write, once the connection stands
+  absl::Duration timeout;  // of one read or write, once connected
   // For all of LogIn, name lookup included; it never takes longer than twice the connect_timeout.
   // Except: with TLS, where a name has addresses that accept connections and, before those, two
   // that do not answer.
@@ -52,8 +52,8 @@ absl::StatusOr<Handle> LogIn(const Login& login, const char* password);
 absl::StatusOr<Handle> LogInToAny(const MysqlOptions& options, const char* password,
                                   std::string& place);
 
-// `options` without the password, which is overwritten: for those who keep them longer than they
-// need it.
+// `options` without the password, which is overwritten: for owners that keep options longer than
+// they need the password.
 MysqlOptions WithoutPassword(MysqlOptions options);
 
 // The error of the handle's last call.

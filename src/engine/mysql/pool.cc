@@ -22,7 +22,7 @@ bool IsTrouble(const absl::Status& status) {
          absl::IsDataLoss(status);
 }
 
-// Most of each pause is random: those who conflict began at the same time.
+// Most of each pause is random, because calls that conflict began at the same time.
 constexpr internal::Backoff::Policy kConflictPauses{absl::Milliseconds(1), absl::Milliseconds(64),
                                                     0.75};
 
@@ -84,7 +84,7 @@ absl::Status Pool::Use(const std::function<absl::Status(Connection&)>& body) {
 absl::Status Pool::UseUncounted(const std::function<absl::Status(Connection&)>& body) {
   const auto timeout = absl::ToChronoNanoseconds(options_.timeout);
   const TimePoint retry_until = Now() + timeout;
-  // Of the whole call, as MysqlOptions promises, whatever the servers do.
+  // The deadline of the whole call, as MysqlOptions promises, whatever the servers do.
   const TimePoint end = Now() + 3 * timeout +
                         options_.hosts.size() * absl::ToChronoNanoseconds(options_.connect_timeout);
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take(retry_until, end));

@@ -51,7 +51,7 @@ segment::State StateOf(const SpaceState& read, std::span<const SegmentRequest> r
   return state;
 }
 
-// What an allocation writes, in the order of the sections.
+// The writes of an allocation, in the order of the sections.
 struct AllocationWrites {
   std::vector<SectionWrite> sections;
   bool first_of_a_section = false;
@@ -97,7 +97,7 @@ class VnodeSegmentStore final : public MysqlSegmentStore {
         return connection.Run("COMMIT").status();
       }
       LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(options, caller_now, state.now));
-      // Heads of a space whose own row is gone.
+      // The space's own row is gone, but its heads remain.
       LOCUS_ASSIGN_OR_RETURN(
           auto highest,
           connection.Run(absl::StrCat("SELECT COALESCE(MAX(sequence_no), 0) FROM `sequence` WHERE"

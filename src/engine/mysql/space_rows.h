@@ -20,7 +20,7 @@ namespace locus::mysql {
 
 // Of a space's row in locus_space.
 struct SpaceRow : segment::Space {
-  std::string identity;  // of the server, as the last loss found it
+  std::string identity;  // the server's, as recorded at the last loss
 };
 
 // Of a section's row in `sequence`. Where there is a row, its head is at or above the base.
@@ -41,7 +41,7 @@ struct SpaceState {
 
 // `bytes` as a literal: X'00FF'.
 std::string Literal(std::string_view bytes);
-// The present time in us since 1970: the server's, or `told` where a test controls the time.
+// The present time in us since 1970: the server's, or `told` if a test controls the time.
 std::string NowExpression(std::optional<absl::Time> told);
 // A DATETIME(6) of an expression in us since 1970, and back.
 std::string DateTimeOf(std::string_view us_expression);
@@ -53,8 +53,8 @@ std::string IdentityExpression(const ServerFacts& facts);
 
 // Whether the tables are those of a dump that is still being put back, as an SQL expression.
 // locus_birth is the first of them that a dump drops and makes anew, and sequence_type the last.
-// While tables older than locus_birth are there, what an allocation writes is dropped a moment
-// later, the base that it raised included.
+// While tables older than locus_birth exist, the dump will soon drop all that an allocation writes,
+// even the base that it raised.
 std::string HalfRestoredExpression(const ServerFacts& facts);
 
 // How the identity differs from the one recorded with a space. kOther: it is another server, or the
@@ -72,7 +72,7 @@ std::string GroupOf(uint16_t section);
 enum class Lock { kForUpdate, kNone };
 std::string ReadStatements(const SpaceName& space, std::span<const SegmentRequest> requests,
                            Lock lock, const std::string& now, const ServerFacts& facts);
-// Every section, the space and the time, as of one moment.
+// Every section, the space and the time, all of one moment.
 std::string ReadAllStatements(const SpaceName& space, const std::string& now,
                               const ServerFacts& facts);
 // The results of either: the space, its sections, then time, identity and half_restored.

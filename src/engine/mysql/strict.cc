@@ -60,7 +60,7 @@ class StrictSectionStore final : public strict::StoreFrame<MysqlStrictStore> {
             const size_t before = records.size();
             LOCUS_RETURN_IF_ERROR(
                 mysql::ParseStrictSections(page[0], name, connection.place(), records));
-            // A server that lies could go on for ever.
+            // A lying server could send pages without end.
             if (page[0].rows.size() < kMostSectionsAtOnce || records.size() == before) break;
           }
           view = strict::ViewOf(*state.set, records, state.now);

@@ -19,7 +19,7 @@
 
 namespace locus::mysql {
 
-// What a call reads first, under a lock of the set's row where it writes.
+// The state that a call reads first; under a lock of the set's row if it writes.
 struct StrictState {
   std::optional<strict::Set> set;
   std::string recorded;  // the identity that the set was stored with
@@ -41,7 +41,7 @@ inline constexpr std::array kStrictStateShapes = {AtMostOneRow(10), OneRow(2)};
 absl::StatusOr<StrictState> ParseStrictState(std::span<const Result> results,
                                              const std::string& place);
 
-// Whoever has this lock is the only one who makes a set; AtMostOneRow(1). The row is not written.
+// Only the holder of this lock creates sets; AtMostOneRow(1). The row is not written.
 inline constexpr char kLockNewSets[] =
     "SELECT one FROM locus_strict_birth WHERE one = 1 FOR UPDATE";
 

@@ -21,7 +21,7 @@ constexpr char kTypeTables[] = R"sql(
     name VARBINARY(64) NOT NULL, version BIGINT NOT NULL CHECK (version > 0),
     rule VARBINARY(4096) NOT NULL, update_time DATETIME(6) NOT NULL, PRIMARY KEY (name)
   ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary)sql";
-// Rules that one statement reads: together far below the bytes that an answer may have.
+// Sequence types that one statement reads: together far below the bytes that an answer may have.
 constexpr size_t kTypesAtOnce = 1000;
 
 class Types final : public MysqlSequenceTypeStore {
@@ -81,7 +81,7 @@ class Types final : public MysqlSequenceTypeStore {
         for (const Result::Row& row : results[0].rows) {
           LOCUS_ASSIGN_OR_RETURN(all[row[0].value_or("")], StoredIn(row, 1, connection));
         }
-        // A server that lies could go on for ever.
+        // A lying server could send pages without end.
         more = results[0].rows.size() == kTypesAtOnce && all.size() > before;
       }
       return absl::OkStatus();

@@ -17,7 +17,7 @@
 
 namespace locus::mysql {
 
-// What a call reads first, under a lock of the space's row where it writes.
+// The state that a call reads first; under a lock of the space's row if it writes.
 struct WorkerState {
   std::optional<worker::Space> space;
   std::string recorded;  // the identity that the space was stored with
@@ -39,7 +39,7 @@ inline constexpr std::array kWorkerStateShapes = {AtMostOneRow(4), OneRow(2)};
 absl::StatusOr<WorkerState> ParseWorkerState(std::span<const Result> results,
                                              const std::string& place);
 
-// Whoever has this lock is the only one who makes a space; AtMostOneRow(1). The row is not written.
+// Only the holder of this lock creates spaces; AtMostOneRow(1). The row is not written.
 inline constexpr char kLockNewSpaces[] =
     "SELECT one FROM locus_worker_birth WHERE one = 1 FOR UPDATE";
 

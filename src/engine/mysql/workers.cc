@@ -138,7 +138,7 @@ class WorkerStore final : public MysqlWorkerLeaseStore {
     return found;
   }
 
-  // Stores the outcome and answers its status: a refusal, too, may store something.
+  // Stores the outcome and returns its status: even a refusal may store something.
   static absl::Status Commit(Transaction& now, const worker::Outcome& outcome) {
     std::string statements;
     if (outcome.space) {

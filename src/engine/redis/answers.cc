@@ -16,7 +16,7 @@ using internal::ToAbsl;
 namespace {
 
 constexpr size_t kLongestHost = 255;
-// The scripts pass a life on as it stands; ours has 16 digits.
+// The scripts copy a life unchanged; ours has 16 digits.
 constexpr size_t kLongestLife = 64;
 
 std::optional<uint16_t> SlotIn(const Reply& reply) {

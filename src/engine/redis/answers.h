@@ -12,8 +12,8 @@
 #include "src/engine/redis/connection.h"
 #include "src/engine/redis/resp.h"
 
-// What the replies of a server mean. Every shape that a reply can have is decided here, whatever
-// the server sends; those who use the results check nothing again. Pure; errors name no place.
+// Reads the replies of a server. Every possible shape of a reply is judged here, so users of the
+// results need not check again. Pure; errors name no place.
 
 namespace locus::redis {
 
@@ -31,7 +31,7 @@ struct Redirect {
 };
 std::optional<Redirect> ParseRedirect(const Reply& reply, const RedisOptions::Address& from);
 
-// Of CLUSTER SLOTS: who is the master of which slots. No slot comes twice. A node without a known
+// Reply to CLUSTER SLOTS: the masters and their slots. No slot comes twice. A node without a known
 // host has that of `from`. FAILED_PRECONDITION: the reply has another shape.
 struct SlotRange {
   uint16_t first = 0;
@@ -46,7 +46,7 @@ std::optional<RedisOptions::Address> ReadMasterAddress(const Reply& reply);
 
 // Of the script `take`.
 struct TakeAnswer {
-  bool at_limit = false;  // nothing was taken, `last` is that of an earlier call
+  bool at_limit = false;  // nothing was taken; `last` is from an earlier call
   int64_t last = 0;       // the last number taken
   uint64_t version = 0;
 };
@@ -58,7 +58,7 @@ std::optional<TakeAnswer> ReadTaken(const Reply& reply, int64_t span, int64_t re
 // Of the script `draw`. nullopt: nothing that this script answers.
 std::optional<ceiling::Drawn> ReadDrawn(const Reply& reply, int64_t span, int64_t limit);
 
-// What an answer holds besides its word, for a message: the first texts.
+// The first texts of an answer after its word, for a message.
 std::string TextsOf(const Reply& reply);
 
 }  // namespace locus::redis

@@ -8,17 +8,18 @@
 #include <optional>
 #include <string>
 
-// How Redis counts below a ceiling that a durable sequencer has stored before. Pure: the scripts of
-// ceiling_scripts.cc do in Redis what Draw and Install do here, and a test holds them to that.
+// The protocol by which Redis counts below a ceiling that a durable sequencer has stored before.
+// Pure: Draw and Install decide here exactly what the scripts of ceiling_scripts.cc decide in
+// Redis, and a test compares them.
 //
 // A block is a range of numbers taken from the durable sequencer. No other process ever gets it,
-// and it lies above all blocks taken before. It is sent to Redis once. What Redis holds of a key is
-// a life: it begins where nothing is held that counts, and blocks are installed into the life under
-// which they were drawn, into no other. So whatever Redis loses or brings back,
+// and it lies above all blocks taken before. It is sent to Redis once. The state of a key in Redis
+// is a life. A life begins when Redis holds no valid state, and a block is installed only into the
+// life under which it was drawn. So whatever Redis loses or brings back,
 //   - a number is given out by the one life into which its block was installed: never twice;
 //   - a life gives out only numbers of blocks drawn after it began, so above all given out before.
-// What is held counts only for the term of the master that wrote it (its replication id, new at
-// each start and each promotion): a replica that takes over brings the lives of others.
+// State is valid only for the term of the master that wrote it (its replication id, new at each
+// start and each promotion): a replica that takes over brings the lives of other masters.
 
 namespace locus::ceiling {
 
@@ -29,7 +30,7 @@ struct Block {
   friend bool operator==(const Block&, const Block&) = default;
 };
 
-// What Redis holds of a key.
+// The state of a key in Redis.
 struct Held {
   std::string master;  // the term in which it was written; empty: nothing is held
   std::string life;
@@ -37,7 +38,7 @@ struct Held {
   bool begun = false;    // whether the life has a block yet; the rest is empty until then
   int64_t value = 0;     // the last number given out
   int64_t ceiling = 0;
-  std::optional<Block> next;  // where the numbers go on once the ceiling is reached
+  std::optional<Block> next;  // where numbers continue once the ceiling is reached
   friend bool operator==(const Held&, const Held&) = default;
 };
 
@@ -68,7 +69,7 @@ enum class Installed { kBegun, kExtended, kNext, kKept, kLate };
 Installed Install(Held& held, const std::string& life, const Block& block,
                   const std::string& master);
 
-// One call of a process: what to do next, and what came of it.
+// One call of a process: its next step, from the outcomes so far.
 class DrawCall {
  public:
   enum class Step { kDraw, kRaise, kInstall, kDone, kAtLimit };

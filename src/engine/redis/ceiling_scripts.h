@@ -6,8 +6,8 @@
 
 namespace locus::redis {
 
-// What CeilingSequencer does, each on one key: a hash of master, life, version and, once the life
-// has a block, value, ceiling and perhaps low and high of the next block (ceiling_protocol.h).
+// The scripts of CeilingSequencer, each on one key: a hash of master, life, version and, once the
+// life has a block, value, ceiling and perhaps low and high of the next block (ceiling_protocol.h).
 // The role and the replication id are read inside each script: a connection outlives a change of
 // roles, and a replica has the id of its master.
 struct CeilingScripts {

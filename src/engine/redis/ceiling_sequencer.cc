@@ -117,7 +117,9 @@ class CeilingSequencer::Rep {
   }
 
   CeilingStats Stats() {
-    if (forked()) return {};  // where somebody may have held the lock for good
+    if (forked())
+      return {};  // a thread of the parent may have held the lock at the fork: it would never be
+                  // released
     MutexLock lock(mutex_);
     CeilingStats stats = stats_;
     stats.redis = store_.client().Stats();
@@ -183,7 +185,7 @@ class CeilingSequencer::Rep {
     return block;
   }
 
-  // Raises and installs, unless somebody in this process is at it for this key.
+  // Raises and installs, unless another thread of this process is doing so for this key.
   absl::Status RaiseFor(Key& key, DrawCall& call, int64_t span, bool lost) {
     {
       MutexLock lock(mutex_);
@@ -201,7 +203,7 @@ class CeilingSequencer::Rep {
     return key.raise.Do(raise, Now() + kLongestRaise);
   }
 
-  // Numbers go on above `value`.
+  // Later numbers are above `value`.
   absl::Status Raise(Key& key, int64_t value) {
     std::optional<Block> block;
     std::string life;
@@ -278,7 +280,7 @@ class CeilingSequencer::Rep {
   std::deque<std::pair<std::shared_ptr<Key>, std::string>> ahead_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<Key>> keys_ ABSL_GUARDED_BY(mutex_);
   CeilingStats stats_ ABSL_GUARDED_BY(mutex_);
-  std::thread raiser_;  // last: it uses what stands above
+  std::thread raiser_;  // last: it uses the members above
 };
 
 absl::StatusOr<std::unique_ptr<CeilingSequencer>> CeilingSequencer::Open(

@@ -35,7 +35,7 @@ class Credentials {
   internal::SecretBytes auth_;
 };
 
-// What a server's INFO says.
+// Facts from a server's INFO.
 struct ServerView {
   std::string version;
   bool cluster = false;
@@ -47,11 +47,17 @@ struct ServerView {
 // Of any text: a field that is missing or has an absurd length stays empty.
 ServerView ParseServerView(std::string_view text_of_info);
 
+// The layers of this folder: a store has a Client, which runs Scripts where their keys are; its
+// Servers find the server of a key; a Connection sends commands (resp.h) and reads replies;
+// answers.h judges them. Decisions run on the server, in Lua (*_scripts.cc), because a script is
+// one atomic step there. Segments and worker leases then check the script's answer against the same
+// rules in C++.
+//
 // One socket to one server, shared by all threads of a process. A request is sent at once; the
 // first thread that waits for an answer reads the answers of all threads (the leader). The
 // connection breaks at the first error, at the first request whose deadline passes, and when one
-// exchange's answers take too much memory; every pending request then fails.
-// Thread safety: all methods may be called from any thread.
+// exchange's answers take too much memory; every pending request then fails. Thread safety: all
+// methods may be called from any thread.
 class Connection {
  public:
   struct Settings {

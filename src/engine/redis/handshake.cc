@@ -167,7 +167,7 @@ absl::Status Connection::Introduce(const Settings& settings, Deadline deadline) 
     }
     LOCUS_ASSIGN_OR_RETURN(std::vector<Reply> replies,
                            Ask(credentials.auth_command(), 1, deadline));
-    // A server that has no password lets everybody in; its complaint about AUTH is no failure.
+    // A server without a password accepts every client, so its complaint about AUTH is no failure.
     bool needs_none = replies[0].IsError("ERR") &&
                       replies[0].text.find("without any password configured") != std::string::npos;
     if (!needs_none) {

@@ -14,7 +14,7 @@ namespace locus::redis {
 // The head of scripts that compare numbers up to 2^63 - 1. Lua's numbers are doubles, exact to 2^53
 // only: so numbers stay strings of decimal digits, are compared in halves and added to by HINCRBY.
 //
-//   halves(s)        what stands before the last nine digits, and those
+//   halves(s)        the digits before the last nine, and the last nine
 //   is_number(s)     whether s is 0 to 2^63 - 1 in canonical decimal
 //   at_most(a, b)    a <= b
 //   reaches(a, n, b) a + n <= b

@@ -50,7 +50,8 @@ void AppendCommand(std::string& out, std::span<const std::string_view> words) {
 }
 
 void ReplyReader::Feed(std::string_view bytes) {
-  // What was read is dropped once it is the larger part, so that each byte is moved once at most.
+  // Bytes that were read are dropped only once they are the larger part, so that each byte is moved
+  // at most once.
   if (read_ > buffer_.size() / 2) {
     buffer_.erase(0, read_);
     searched_ = searched_ > read_ ? searched_ - read_ : 0;

@@ -6,7 +6,7 @@
 
 namespace locus::redis {
 
-// What RedisSegmentStore does, each on one space: a hash of
+// The scripts of RedisSegmentStore, each on one space: a hash of
 //   schema    1
 //   options   section_size floor_epoch_us floor_rate max_lead
 //   identity  run id of the server and its term as master, as of the last write

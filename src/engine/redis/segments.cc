@@ -204,7 +204,7 @@ class Store final : public RedisSegmentStore {
     return BadClock(space, *options, caller_now, reply);
   }
 
-  // The script has decided; the rules must have decided the same, or nothing of it is used.
+  // The script has decided. The rules must come to the same decision, or the grant is not used.
   absl::StatusOr<SegmentReply> Granted(const SpaceName& space, const SpaceOptions& options,
                                        std::span<const SegmentRequest> requests,
                                        const Reply& reply) {

@@ -6,9 +6,9 @@
 
 namespace locus::redis {
 
-// What RedisSequencer does, each on one key: a hash of `value` and `version`. Where they are no
-// numbers the answer is "bad", and they themselves. The last three arguments of each are the ttl in
-// ms, 0 for none, and of internal::CallersClock what Wall and Earlier say, in ms since 1970.
+// The scripts of RedisSequencer, each on one key: a hash of `value` and `version`. If these are no
+// numbers, the answer is "bad" and their texts. The last three arguments of each script are the ttl
+// in ms (0 for none), and Wall and Earlier of internal::CallersClock, in ms since 1970.
 //
 // With a ttl the hash has `until`, "<version>:<ms>": once the server's clock and the caller's
 // earlier one have both reached it, the counter is unknown. It counts for the version that it

@@ -33,8 +33,8 @@ uint16_t Crc16(std::string_view text) {
   return static_cast<uint16_t>(crc);
 }
 
-// Nodes that redirections named once. Beyond this those that serve no slot are forgotten: a server
-// that redirects to ever new addresses does not grow the list for good.
+// Nodes that redirections have named. Beyond this many, nodes that serve no slot are forgotten, so
+// a server that redirects to ever new addresses cannot grow the list without end.
 constexpr size_t kMostIdleNodes = 1024;
 
 absl::StatusOr<std::vector<Reply>> Ask(Connection& connection, const std::string& commands,

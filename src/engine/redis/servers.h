@@ -63,7 +63,7 @@ class Servers {
   absl::StatusOr<SharedConnection> ForKey(std::string_view key, Deadline deadline);
   // A node of a cluster, as a redirection names it.
   absl::StatusOr<SharedConnection> At(const Address& address, Deadline deadline);
-  // A slot moved for good.
+  // A slot has moved (MOVED, not ASK).
   void Moved(uint16_t slot, const Address& to);
   // A connection failed, or its server is no longer a master: another may have taken over.
   void Failed();

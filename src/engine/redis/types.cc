@@ -121,7 +121,7 @@ class Types final : public RedisSequenceTypeStore {
   absl::Status Spoilt(std::string_view name, const Reply& reply) const {
     return absl::DataLossError(absl::StrCat(client_->place(), " holds ",
                                             Quoted(redis::TextsOf(reply)), " of sequence type ",
-                                            Quoted(name), ", which is no rule"));
+                                            Quoted(name), ", which is no sequence type"));
   }
 
   std::unique_ptr<redis::Client> client_;

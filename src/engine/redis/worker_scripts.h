@@ -6,7 +6,7 @@
 
 namespace locus::redis {
 
-// What RedisWorkerLeaseStore does, each on one space: a hash of
+// The scripts of RedisWorkerLeaseStore, each on one space: a hash of
 //   schema    1
 //   identity  run id of the server and its term as master, as of the last grant
 //   rest_until, longest, losses

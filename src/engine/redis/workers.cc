@@ -195,7 +195,7 @@ class WorkerStore final : public RedisWorkerLeaseStore {
   }
   std::string Now() const { return clock_ == nullptr ? "" : TextOf(clock_->Now()); }
 
-  // What `acquire` and `renew` begin with.
+  // The first arguments of `acquire` and `renew`.
   template <typename Request>
   std::vector<std::string> Words(const Request& request) const {
     return {Now(),
@@ -237,7 +237,7 @@ class WorkerStore final : public RedisWorkerLeaseStore {
     return grant;
   }
 
-  // The script has decided; what it says must be what the rules can grant.
+  // The script has decided; its answer must be one that the rules can give.
   absl::StatusOr<WorkerGrant> Granted(const SpaceName& space, const WorkerLeaseTerm& term,
                                       const Reply& reply) const {
     if (WordOf(reply) != "ok") return Unusable(space, reply);

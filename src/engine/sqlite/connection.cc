@@ -23,7 +23,7 @@
 namespace locus::sqlite {
 namespace {
 
-constexpr int64_t kApplicationId = 0x6C6F6375;  // "locu", tells our files from others'
+constexpr int64_t kApplicationId = 0x6C6F6375;  // "locu", marks a file as one of ours
 constexpr int64_t kSchemaVersion = 1;
 
 absl::StatusCode CodeOf(int result) {

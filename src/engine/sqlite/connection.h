@@ -49,8 +49,11 @@ class Query {
   int next_parameter_ = 1;
 };
 
-// One connection to one database file, in WAL mode with synchronous=FULL.
-// Thread safety: none.
+// One connection to one database file, in WAL mode with synchronous=FULL. StoreFile owns one, and
+// opens it anew when the file was replaced. Each write of a store is one transaction that compares
+// the identity in the file with the one in its Sidecar, lets the shared rules decide, and raises
+// the generation in both: segments.cc does it for segments, TablesFile for worker leases and strict
+// sequences. The *tables files hold the SQL. Thread safety: none.
 class Connection {
  public:
   // NOT_FOUND: no such file and `create` is false. FAILED_PRECONDITION: it cannot be written, or is
@@ -77,7 +80,7 @@ class Connection {
   // were opened. Where they do not, other processes work on other files.
   bool StillThere() const;
   const std::string& path() const { return path_; }
-  // The path with links resolved, as of Open.
+  // The path with links resolved, at the time of Open.
   const std::string& real_path() const { return real_path_; }
 
  private:

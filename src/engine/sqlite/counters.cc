@@ -25,7 +25,7 @@ using sqlite::Query;
 // forgotten and swept does not meet its old ones again.
 //
 // locus_sequence_boot has a row for each counter that was written with a ttl: its end in ms since
-// the boot. It is a table of its own, so that programs of earlier versions go on using the file.
+// the boot. It is a table of its own, so that programs of earlier versions can still use the file.
 constexpr char kCounterTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS locus_sequence (
     name BLOB PRIMARY KEY, value INTEGER NOT NULL, version INTEGER NOT NULL,
@@ -40,7 +40,7 @@ constexpr char kCounterTables[] = R"sql(
 )sql";
 
 // Binds: the name, the time, the boot and the time since it. A wall clock that has passed the end
-// is not enough, as it may have jumped ahead: a process of this boot may hold numbers still.
+// is not enough, because it may have jumped ahead: a process of this boot may still hold numbers.
 constexpr char kFind[] = R"sql(
   SELECT value, version, expires_at > 0 AND expires_at <= ?2 AND NOT EXISTS (
       SELECT 1 FROM locus_sequence_boot AS b WHERE b.name = ?1 AND b.boot = ?3 AND b.expires_at > ?4),

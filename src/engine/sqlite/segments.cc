@@ -23,7 +23,7 @@ using sqlite::Sidecar;
 using sqlite::SpaceRow;
 using sqlite::StoreRow;
 
-// What counts as the store's clock if the caller's is behind the newest allocation.
+// Which time counts as the store's clock if the caller's is behind the newest allocation.
 enum class ClockTrust { kNewestAllocation, kOperatorsWord };
 
 class VnodeSegmentStore final : public SqliteSegmentStore {
@@ -128,7 +128,8 @@ class VnodeSegmentStore final : public SqliteSegmentStore {
   absl::Status CheckFork() const { return home_.Check("a store's handle"); }
 
   // Runs `body` in a transaction that compares the identities, and raises the generation in the
-  // sidecar, then in the file. `body` returns the space that it worked on, as it is now.
+  // sidecar, then in the file. A kill between the two costs one false loss. `body` returns the
+  // changed space.
   template <typename Body>
   absl::Status Write(absl::Time now, const Body& body,
                      ClockTrust trust = ClockTrust::kNewestAllocation) {

@@ -44,7 +44,7 @@ std::string SumLine(std::string_view lines) {
   return absl::StrCat("sum ", HexOf({sum, sizeof sum}), "\n");
 }
 
-// Takes what stands before `end` off the front of `text`; nullopt: `end` is not in it.
+// Removes the part before `end` from the front of `text`; nullopt: `end` is not in it.
 std::optional<std::string_view> TakeUntil(std::string_view& text, char end) {
   size_t at = text.find(end);
   if (at == std::string_view::npos) return std::nullopt;
@@ -148,7 +148,7 @@ std::string TextOf(const Sidecar& sidecar) {
 
 absl::Status Error(const std::string& path, const char* what) {
   int error = errno;
-  // What may pass by itself; anything else needs somebody to repair it.
+  // Errors that may pass by themselves; all others need a repair.
   bool passes = error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO ||
                 error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||
                 error == ENOENT;

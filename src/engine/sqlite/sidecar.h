@@ -19,8 +19,8 @@
 
 namespace locus::sqlite {
 
-// Which database file this is and how many writes it has seen. Kept in the file and in the sidecar
-// beside it: a difference means that one of them was lost or put back.
+// Identifies the database file and counts its writes. Kept in the file and in the sidecar beside
+// it: a difference means that one of them was lost or put back.
 struct Identity {
   std::string id;  // 16 random bytes
   uint64_t generation = 0;
@@ -28,14 +28,14 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// What lies beside the database, as text:
+// The text of the file beside the database:
 //
 //   locus-sidecar 2 <id, 32 hex digits> <generation>
 //   space <name> <base> <section_size> <floor_epoch, ns since 1970> <floor_rate> <max_lead>
 //   sum <XXH64 of the lines before, 16 hex digits>
 //
 // `base` is the highest that the space ever had. With it, a file that is put back twice, or of
-// which processes see different logs, is raised above what was allocated in the meantime, too. With
+// which processes see different logs, is still raised above all that was allocated meanwhile. With
 // the options, so is a space that is created again with a slower floor.
 //
 // Version 1 had `base <name> <base>` instead of the `space` lines. It is read, and written again as
@@ -53,8 +53,7 @@ struct Sidecar {
 constexpr size_t kMostSpaces = 4096;
 
 // A database has one sidecar for each thing that can be lost by itself: "" for the segments,
-// "-workers" for the worker allocations. The path of the one of `what`, for the database at
-// `real_path`.
+// "-workers" for the worker leases. The path of the one of `what`, for the database at `real_path`.
 std::string SidecarPath(const std::string& real_path, std::string_view what = "");
 // The file that is locked while that sidecar is read or written.
 std::string SidecarLockPath(const std::string& real_path, std::string_view what = "");
@@ -62,8 +61,9 @@ std::string SidecarLockPath(const std::string& real_path, std::string_view what 
 // The sidecar's file, locked as long as the object lives: processes that see different files under
 // the database's path, and so share no lock of SQLite, still meet here.
 //
-// The lock is of a file beside the sidecar, which only those may open who may write the database:
-// flock(2) asks for no right to write, so anybody who may read the locked file can hold its lock.
+// The lock is on a separate file beside the sidecar, which only users that may write the database
+// can open. flock(2) needs no right to write, so any user that may read the locked file could hold
+// its lock.
 class SidecarFile {
  public:
   // Of the database at `real_path`. Creates what is missing, with the database's owner.

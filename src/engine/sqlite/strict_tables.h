@@ -23,7 +23,7 @@ class StrictTables {
   // Where they are missing; they begin with this identity.
   absl::Status Create(const std::string& identity);
 
-  // Of strict sequences: not that of the segments.
+  // The row of strict sequences, not that of the segments.
   absl::StatusOr<StoreRow> ReadStore();
   absl::Status WriteStore(const StoreRow& row);
 

@@ -19,15 +19,15 @@
 
 namespace locus::sqlite {
 
-// The file of a store of leases with tables and a sidecar of its own beside those of segments:
-// transactions that compare the identities, and note a loss. `Tables` are the store's, with
-// Create, ReadStore and WriteStore.
-// Thread safety: all methods may be called from any thread. Fork: calls of a forked child are
-// refused, and destruction touches no file.
+// The file of a store that has its own tables and its own sidecar, beside those of segments: worker
+// leases and strict sequences. Its transactions compare the identities, and note a loss. `Tables`
+// are the store's tables, with Create, ReadStore and WriteStore. Thread safety: all methods may be
+// called from any thread. Fork: calls of a forked child are refused, and destruction touches no
+// file.
 template <typename Tables>
 class TablesFile {
  public:
-  // What a write works on.
+  // The state that a write works on.
   struct Transaction {
     Transaction(Connection& connection, absl::Time now) : tables(connection), time(now) {}
 
@@ -80,8 +80,8 @@ class TablesFile {
     return answer;
   }
 
-  // Runs body(Transaction&) in a transaction. A loss is noted in one of its own before, so that it
-  // is kept whatever `body` says.
+  // Runs body(Transaction&) in a transaction. A loss is noted in an earlier transaction of its own,
+  // so that it is kept even if `body` fails.
   template <typename Body>
   absl::Status Write(const Body& body) {
     LOCUS_RETURN_IF_ERROR(home_.Check("a store's handle"));

@@ -23,7 +23,7 @@ class WorkerTables {
   // Where they are missing; they begin with this identity.
   absl::Status Create(const std::string& identity);
 
-  // Of worker leases: not that of the segments.
+  // The row of worker leases, not that of the segments.
   absl::StatusOr<StoreRow> ReadStore();
   absl::Status WriteStore(const StoreRow& row);
 

@@ -27,8 +27,8 @@ class WorkerStore final : public SqliteWorkerLeaseStore {
     return file_.Write([&](Transaction& now) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(auto found, now.tables.FindSpace(name));
       worker::Space space = found.value_or(worker::Space());
-      // The sidecar remembers a space that the file has lost. 0: nothing was ever granted in it, as
-      // where a process was killed while it created the space.
+      // The sidecar remembers a space that the file has lost. 0: nothing was ever granted in it,
+      // for example because a process was killed while it created the space.
       auto beside = now.beside.spaces.find(name.str());
       if (!found && beside != now.beside.spaces.end() && beside->second.base > 0) {
         space.longest = absl::Milliseconds(static_cast<int64_t>(beside->second.base));

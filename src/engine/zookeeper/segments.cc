@@ -155,7 +155,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     int32_t version = 0;
     segment::Space space;
     absl::Time now;
-    int64_t zxid = 0;         // of the write that told the time
+    int64_t zxid = 0;         // of the write that showed the time
     int64_t seen_before = 0;  // the highest one that was known before that write was sent
     int64_t session = 0;      // in which it was read
   };
@@ -199,7 +199,7 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
     return groups.at(section / per_group).rows[section % per_group];
   }
 
-  // Also tells the time, by a write: what this session reads afterwards is at least as new.
+  // Also reads the time, by a write: all that this session reads afterwards is at least as new.
   absl::StatusOr<StoredSpace> ReadSpace(const SpaceName& name, TimePoint deadline) {
     StoredSpace space;
     {
@@ -261,9 +261,9 @@ class VnodeSegmentStore final : public ZookeeperSegmentStore {
             zookeeper::TextOf(group.rows), group.version};
   }
 
-  // False: others were first. Versions count anew in an ensemble that was put back, so all of a
-  // call has to be of one session: a session never goes on with an ensemble that is older than what
-  // it has seen.
+  // False: another process was first. Versions count anew in an ensemble that was put back, so all
+  // requests of a call must belong to one session: a session never continues on an ensemble older
+  // than the state that it has seen.
   absl::StatusOr<bool> Commit(const StoredSpace& read, const std::vector<Change>& changes,
                               TimePoint deadline) {
     LOCUS_ASSIGN_OR_RETURN(bool written, session_->Commit(changes, deadline));

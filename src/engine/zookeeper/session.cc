@@ -62,8 +62,8 @@ class Session::Handle {
     return state_ == ZOO_CONNECTED_STATE ? id_ : 0;
   }
   // No request of this handle will ever be answered again; or it was not connected for so long that
-  // the ensemble has ended its session. That is not told to a client that no server lets in any
-  // more: one whose ensemble went back to an earlier transaction.
+  // the ensemble has ended its session. The latter is not reported to a client that no server
+  // accepts: one whose ensemble went back to an earlier transaction.
   bool ended() {
     MutexLock lock(mutex_);
     return Ended() ||
@@ -127,7 +127,7 @@ class Session::Call : public std::enable_shared_from_this<Call> {
     std::vector<Znode> znodes;
     std::vector<std::string> names;  // of the one request that asks for names
   };
-  // What the library hands back with the answer. Freed by the answer, or by Unsent.
+  // The context that the library returns with the answer. Freed by the answer, or by Unsent.
   struct Ticket {
     std::shared_ptr<Call> call;
     size_t request;

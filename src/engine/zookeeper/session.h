@@ -24,7 +24,7 @@ namespace locus::zookeeper {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-// What a znode holds, with what its Stat says.
+// A znode's value and the fields of its Stat.
 struct Znode {
   std::string value;
   int32_t version = 0;
@@ -42,10 +42,11 @@ struct Change {
   int32_t version = -1;  // of kSet, kDelete and kCheck; -1: any
 };
 
-// Sends requests over a session with the ensemble, and begins another one when it has expired.
-// The client library calls back on threads of its own; nothing there blocks.
-// Thread safety: all methods may be called from any thread. Fork: callers ask forked() first, and
-// do not destroy the object in a child.
+// Sends requests over a session with the ensemble, and begins another one when it has expired. The
+// client library calls back on threads of its own; nothing there blocks. The stores of this folder
+// read znodes, let the shared rules decide, and write them in one transaction that checks the
+// versions that were read (tree.h, space_text.h). Thread safety: all methods may be called from any
+// thread. Fork: callers ask forked() first, and do not destroy the object in a child.
 class Session {
  public:
   // As ZookeeperWorkerLeaseStore::Open.
@@ -57,7 +58,7 @@ class Session {
   TimePoint Deadline() const { return std::chrono::steady_clock::now() + timeout_; }
 
   // UNAVAILABLE: the session is not connected, or there was no answer by the deadline; a change may
-  // have been made nevertheless. FAILED_PRECONDITION: refused for good.
+  // still have been made. FAILED_PRECONDITION: refused; a repetition would be refused as well.
 
   // nullopt: there is none. Reads what the server that this session is connected to has; after a
   // write of this session, that and everything before it.
@@ -75,7 +76,8 @@ class Session {
   // All changes or none. False: a znode was not there, was there already, or had another version.
   absl::StatusOr<bool> Commit(std::span<const Change> changes, TimePoint deadline);
 
-  // The session that is connected now, as ephemeral znodes name it; 0: none.
+  // The ID of the session that is connected now, by which ephemeral znodes name their owner; 0:
+  // none.
   int64_t id() const;
   // "zookeeper h1:p1,h2:p2"
   const std::string& place() const { return place_; }

@@ -12,7 +12,7 @@
 #include "locus/segment_store.h"
 #include "src/segment/plan.h"
 
-// What the znodes of a space of sequences hold, behind the schema version.
+// The values of the znodes of a space of sequences, after the schema version.
 
 namespace locus::zookeeper {
 

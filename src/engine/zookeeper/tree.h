@@ -9,7 +9,7 @@
 #include "src/base/run/backoff.h"
 #include "src/engine/zookeeper/session.h"
 
-// What the stores in ZooKeeper have in common.
+// Helpers that the stores in ZooKeeper share.
 
 namespace locus::zookeeper {
 

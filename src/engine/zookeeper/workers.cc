@@ -161,7 +161,7 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
     worker::Space space;
     worker::Space stored;  // as it was read
     absl::Time now;
-    int64_t zxid = 0;         // of the write that told the time
+    int64_t zxid = 0;         // of the write that showed the time
     int64_t seen_before = 0;  // the highest one that was known before that write was sent
   };
   struct Record {
@@ -209,8 +209,8 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
     return absl::OkStatus();
   }
 
-  // Also tells the time, by a write: what this session reads afterwards is at least as new.
-  // NOT_FOUND: there is not even the znode for that.
+  // Also reads the time, by a write: all that this session reads afterwards is at least as new.
+  // NOT_FOUND: even the znode for that write is missing.
   absl::StatusOr<StoredSpace> ReadSpace(const SpaceName& name, TimePoint deadline) {
     StoredSpace space;
     space.seen_before = Seen(name);

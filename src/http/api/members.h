@@ -53,7 +53,7 @@ class Members {
   // nullptr: it is null, or missing, which is an error.
   const boost::json::value* ObjectOrNull(const char* name);
 
-  // For answers that newer servers may extend: members that nobody read are no error.
+  // For answers that newer servers may extend: members that were not read are no error.
   void AllowOthers() { others_ = true; }
   void Fail(std::string_view why);
   absl::Status Finish();

@@ -6,7 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "src/engine/etcd/lease_plan.h"
+#include "src/engine/etcd/allocation_plan.h"
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/request.h"
 #include "src/engine/etcd/server_clock.h"

@@ -11,7 +11,7 @@
 namespace locus::segment_machine {
 namespace {
 
-// To a duration that codec.cc can write, so that the state is the same after a snapshot.
+// Rounds to a duration that codec.cc can write.
 void Round(absl::Duration& duration) {
   const int64_t nanoseconds = absl::ToInt64Nanoseconds(duration);
   if (nanoseconds == INT64_MAX) {

@@ -24,7 +24,8 @@ StrictRoutes::StrictRoutes(const StrictTableAnswer& table) : options_(table.opti
 void StrictRoutes::Fill(const StrictTableAnswer& table) {
   if (addresses_.size() + table.addresses.size() > kMostAddresses) addresses_.clear();
   owner_of_.assign(options_.sections(), kNobody);
-  // Those of before stay: they may be asked for a table when all of this one are gone.
+  // Earlier addresses stay: they can still be asked for a table when all nodes of this one are
+  // gone.
   std::vector<uint32_t> indices;
   for (const std::string& address : table.addresses) indices.push_back(IndexOf(address));
   for (const StrictTableAnswer::Range& range : table.ranges) {

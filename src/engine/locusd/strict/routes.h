@@ -17,23 +17,23 @@
 
 namespace locus::locusd {
 
-// Which node a client asks for which section, as far as answers have said.
-// Thread safety: all methods may be called from any thread.
+// Maps sections to the nodes that a client asks for them, learned from answers. Thread safety: all
+// methods may be called from any thread.
 class StrictRoutes {
  public:
   explicit StrictRoutes(const StrictTableAnswer& table);
 
   const StrictSetOptions& options() const { return options_; }
 
-  // The places of `uids` whose number is 0, by the address of their owner; "": nobody is known.
+  // The places of `uids` whose number is 0, by the address of their owner; "": no owner is known.
   std::map<std::string, std::vector<size_t>> Group(std::span<const uint64_t> uids,
                                                    std::span<const uint64_t> numbers) const;
   // An older table than is known changes nothing. FAILED_PRECONDITION: it is of another set.
   absl::Status Learn(const StrictTableAnswer& table);
-  // `from`: who says so. One that names itself, or nobody, does not know.
+  // `from`: the node that sent it. An answer that names that node itself, or none, is ignored.
   void Learn(const StrictElsewhere& elsewhere, const std::string& from);
   void NoteVersion(uint64_t version);
-  // The node does not answer: nobody is known for its sections.
+  // The node does not answer: its sections have no known owner.
   void Forget(const std::string& address);
 
   // All that were ever named, up to some thousands.

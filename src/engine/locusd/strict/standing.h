@@ -16,9 +16,9 @@
 
 namespace locus::locusd {
 
-// What a client knows of its sequence-nodes, by their addresses: which did not answer the last
-// time, and which answered UNAVAILABLE as owners; and when it looks for other owners than these.
-// Thread safety: all methods may be called from any thread.
+// A client's view of its sequence-nodes, by address: which of them did not answer last time, which
+// answered UNAVAILABLE as owners, and when to look for other owners. Thread safety: all methods may
+// be called from any thread.
 class Standing {
  public:
   // A node that did not answer is asked for a table after all others, until it answers again.
@@ -32,8 +32,8 @@ class Standing {
   // one. The first owner that refuses also makes callers wait so long, since nodes whose store is
   // away refuse all clients at once.
   bool LooksNow();
-  // Which of these nodes to look at, by chance: mostly one that answers and does not refuse, and
-  // every now and then any, since those that did not may be back. "" of none.
+  // Picks one of these nodes at random: mostly one that answers and does not refuse, but now and
+  // then any, because the others may be back. "" if there is none.
   std::string PickFrom(const std::set<std::string>& addresses) const;
 
   // Puts those last that did not answer, and of these the one that was asked latest at the end:

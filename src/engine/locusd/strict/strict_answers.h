@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "locus/strict_store.h"
 
-// What a sequence-node answers. Errors of all: DATA_LOSS: no sequence-node says this.
+// Reads the answers of sequence-nodes. DATA_LOSS, in all of them: no sequence-node sends this.
 namespace locus::locusd {
 
 struct StrictTableAnswer {
@@ -34,7 +34,7 @@ absl::StatusOr<uint64_t> ParseStrictNumbers(std::string_view body, std::span<uin
 
 struct StrictElsewhere {
   uint64_t version = 0;
-  // With the addresses of their owners; "": nobody is known.
+  // With the addresses of their owners; "": none is known.
   std::vector<std::pair<uint32_t, std::string>> sections;
 };
 // `count`: of the set's sections.

@@ -73,7 +73,7 @@ std::string BodyOf(std::span<const uint64_t> uids, const std::vector<size_t>& pl
   return body;
 }
 
-// Numbers of one uid that came with several answers stand in the order of their size.
+// Sorts the numbers of each uid: they may have come with several answers.
 void Order(std::span<const uint64_t> uids, std::span<uint64_t> numbers) {
   std::map<uint64_t, std::vector<size_t>> places;
   for (size_t i = 0; i < uids.size(); ++i) places[uids[i]].push_back(i);
@@ -106,7 +106,7 @@ class StrictClient::Rep {
   absl::Status CheckHome() const { return home_.Check(kObject); }
   const StrictSetOptions& set() const { return routes_->options(); }
 
-  // Reads the table from whoever answers first.
+  // Reads the table from the first node that answers.
   absl::Status Open(TimePoint deadline) {
     internal::Backoff backoff(kPauses);
     while (true) {
@@ -167,7 +167,7 @@ class StrictClient::Rep {
   struct Outcome {
     absl::Status status;      // the first that is not OK; one that is not UNAVAILABLE wins
     bool redirected = false;  // an answer named another owner
-    bool stuck = false;       // others gave no way to go on
+    bool stuck = false;       // other nodes named no owner to ask next
     absl::Duration pause;     // that an answer asked for
     std::string refusing;     // an owner that answers, but UNAVAILABLE
 
@@ -306,7 +306,7 @@ class StrictClient::Rep {
     outcome.Add(From(address, passes ? absl::UnavailableError(status.message()) : status));
   }
 
-  // Somebody else looks already: what he finds is as new.
+  // If another caller is already looking, its result is as new as one of our own.
   absl::Status FindOwners(TimePoint deadline) {
     const uint64_t before = Tables();
     MutexLock one(table_mutex_);
@@ -348,7 +348,7 @@ class StrictClient::Rep {
     if (routes_) all.merge(routes_->Addresses());
     return all;
   }
-  // First who answered the last time, last who did not.
+  // First the nodes that answered last time, then the others.
   std::vector<std::string> AddressesInOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_mutex_) {
     std::set<std::string> all = Addresses();
     std::vector<std::string> addresses;
@@ -359,8 +359,8 @@ class StrictClient::Rep {
     return addresses;
   }
 
-  // Of whoever answers first with one that is as new as what is known; where nobody has that, the
-  // newest that there is. UNAVAILABLE: nobody answers.
+  // From the first node with a table at least as new as the known one; if there is none, the newest
+  // of all. UNAVAILABLE: no node answers.
   absl::StatusOr<StrictTableAnswer> ReadTable(TimePoint deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_mutex_) {
     const uint64_t known = routes_ ? routes_->version() : 0;

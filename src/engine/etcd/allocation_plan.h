@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_SRC_ENGINE_ETCD_LEASE_PLAN_H_
-#define LOCUS_SRC_ENGINE_ETCD_LEASE_PLAN_H_
+#ifndef LOCUS_SRC_ENGINE_ETCD_ALLOCATION_PLAN_H_
+#define LOCUS_SRC_ENGINE_ETCD_ALLOCATION_PLAN_H_
 
 #include <map>
 #include <optional>
@@ -14,13 +14,14 @@
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/space_record.h"
 
-// What an allocation writes, and whether an answer comes from the recorded cluster. Pure functions.
+// Plans the writes of an allocation, and judges whether an answer comes from the recorded cluster.
+// Pure functions.
 
 namespace locus::etcd {
 
 // A space as this process last read or wrote it. Others may have written since.
 struct SpaceImage {
-  std::string record_text;  // as it stands in etcd
+  std::string record_text;  // exactly as stored in etcd
   SpaceRecord record;
   std::map<uint32_t, SectionGroup> groups;
 };
@@ -40,7 +41,7 @@ AllocationPlan PlanAllocation(const SpaceImage& image, std::span<const SegmentRe
 
 std::set<uint32_t> GroupsOf(const SpaceOptions& options, std::span<const SegmentRequest> requests);
 
-// What a process remembers of a space from answer to answer.
+// A process's memory of a space between answers.
 struct Memory {
   std::string life;      // of the record; empty: nothing is remembered yet
   int64_t revision = 0;  // the highest of all answers
@@ -71,4 +72,4 @@ ClusterIdentity IdentityOf(const MemberStatus& earlier, const Header& later);
 
 }  // namespace locus::etcd
 
-#endif  // LOCUS_SRC_ENGINE_ETCD_LEASE_PLAN_H_
+#endif  // LOCUS_SRC_ENGINE_ETCD_ALLOCATION_PLAN_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/engine/etcd/lease_plan.h"
+#include "src/engine/etcd/allocation_plan.h"
 
 #include <algorithm>
 #include <utility>
