@@ -154,7 +154,7 @@ TEST_F(BodyStreamTest, ReaderThatIsTooSlow_LosesTheStream_AndOthersKeepTheirs) {
     written += piece->size();
   }
   EXPECT_TRUE(of_slow->overrun());
-  // What the kernel's two buffers hold, on top.
+  // Plus the content of the kernel's two buffers.
   EXPECT_LT(written, size_t{64} << 20);
   EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 1; }));
   EXPECT_THAT(ReadUntilClosed(slow), Not(EndsWith("0\r\n\r\n")));

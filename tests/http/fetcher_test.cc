@@ -162,7 +162,7 @@ TEST_F(FetcherTest, Tls_ChecksTheCertificatesHost) {
   EXPECT_EQ(Fetch(request).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// Who waits for an answer may have the last reference to the fetcher.
+// The callback of an answer may hold the last reference to the fetcher.
 TEST_F(FetcherTest, FetcherThatIsDestroyedByAnAnswer_Ends) {
   Serve([](const ServerRequest&, const Server::Respond& respond) { respond({200, {}, "ok"}); });
   auto shared = std::make_shared<std::unique_ptr<Fetcher>>(std::move(fetcher_));

@@ -9,7 +9,7 @@
 namespace locus::http {
 namespace {
 
-// What is wrong with the bytes as the head of a request; "more": they have no end yet.
+// The flaw of the bytes as the head of a request; "more": they have no end yet.
 std::string Flaw(const std::string& bytes) {
   const HeadScan scan = ScanHead(bytes, 0);
   if (!scan.flaw.empty()) return std::string(scan.flaw);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bodies the server of HTTP reads and keeps, and what it tells of what it refuses.
+// Which bodies the HTTP server reads and keeps, and its answers to those it refuses.
 #include <sys/socket.h>
 
 #include <memory>
@@ -29,7 +29,7 @@ class HttpBodiesTest : public ::testing::Test {
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
-  // What comes until the server closes the connection.
+  // All bytes until the server closes the connection.
   std::string Raw(const std::string& bytes) {
     const int fd = ConnectToLoopback(server_->port());
     EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),

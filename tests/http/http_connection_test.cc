@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client of HTTP, in steps, against a server that says what the test tells it to.
+// The HTTP client, step by step, against a server that sends bytes of the test's choice.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ class HttpConnectionTest : public ::testing::Test {
     if (server_ >= 0) close(server_);
     server_ = -1;
   }
-  // What the client has sent, up to `end`.
+  // The bytes that the client has sent, up to `end`.
   std::string Received(const std::string& end) {
     std::string text;
     char byte;

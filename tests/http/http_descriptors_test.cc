@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server whose process has no descriptors left. Not under a sanitizer: UBSan looks at objects
-// through a pipe, and calls an object wrong where it gets none.
+// A server whose process has no descriptors left. Not under a sanitizer: UBSan checks objects
+// through a pipe, and reports an object as wrong if it gets none.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/resource.h>

@@ -47,7 +47,7 @@ class HttpServerTest : public ::testing::Test {
   std::unique_ptr<HttpConnection> Connect(const TlsContext* tls = nullptr) {
     return ConnectTo(*server_, tls);
   }
-  // What comes until the server closes the connection.
+  // All bytes until the server closes the connection.
   std::string Raw(const std::string& bytes) {
     const int fd = ConnectToLoopback(server_->port());
     EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
@@ -219,7 +219,7 @@ TEST_F(HttpServerTest, SlowAndSilentClients_LoseTheirConnection) {
   EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 0; }));
 }
 
-// What comes before and after the data of a chunk, which no length announces.
+// The bytes before and after the data of a chunk, which no length announces.
 TEST_F(HttpServerTest, ChunkExtensionsAndTrailersWithoutEnd_EndWithTheBuffer) {
   Start();
   const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -351,7 +351,7 @@ TEST_F(HttpServerTest, FailedHandshakes_AreToldSeldomWithAddressAndReason) {
   ASSERT_TRUE(of_server.ok() && distrusts.ok());
   internal::Mutex mutex;
   std::vector<std::string> told;
-  uint64_t failed = 0;  // told of, or counted by a later one
+  uint64_t failed = 0;  // reported, or counted by a later report
   options_.tls = of_server->get();
   options_.on_handshake_failure = [&](const std::string& peer, const std::string& why,
                                       uint64_t untold) {

@@ -96,7 +96,7 @@ TEST_F(HttpSmugglingTest, ChunksThatAreNone_AreRefused) {
   ExpectRefused(head + "fffffffffffffff\r\na\r\n", "413");
 }
 
-// What stands behind the body is not taken for a field of the request, nor for its end.
+// Bytes after the body are taken neither for a field of the request nor for its end.
 TEST_F(HttpSmugglingTest, Trailers_ChangeNothing) {
   const std::string answers = Answers(
       "POST /1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"

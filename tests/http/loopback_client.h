@@ -18,7 +18,7 @@ namespace locus::http {
 
 inline TimePoint Soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(120); }
 
-// Fails the test where nobody answers.
+// Fails the test if the server does not answer.
 inline std::unique_ptr<HttpConnection> ConnectTo(const Server& server,
                                                  const TlsContext* tls = nullptr) {
   auto endpoint = Endpoint::Parse(absl::StrCat("127.0.0.1:", server.port()));
@@ -27,7 +27,7 @@ inline std::unique_ptr<HttpConnection> ConnectTo(const Server& server,
   return connection.ok() ? *std::move(connection) : nullptr;
 }
 
-// What comes until the server closes the connection, which this end then closes, too.
+// All bytes until the server closes the connection; then closes this end as well.
 inline std::string ReadUntilClosed(int fd) {
   std::string all;
   char part[65536];

@@ -13,8 +13,8 @@
 
 namespace locus::proof {
 
-// Processes of lease_client, each on a host of its own, and what they leave behind. One more, on
-// the host of this process, which nobody cuts off, asks each node by itself. Thread safety: none.
+// Processes of lease_client, each on a host of its own, and their files. One more, on the host of
+// this process, which is never cut off, asks each node separately. Thread safety: none.
 class Clients {
  public:
   struct Options {
@@ -40,7 +40,7 @@ class Clients {
   bool stalled(int client) const { return places_[client]->stalled; }
   FaultPage* Page(int client) { return places_[client]->page.operator->(); }
   void KillAll();
-  // Notes those that ended by themselves.
+  // Notes the clients that ended by themselves.
   void Supervise();
 
   // How many bytes of IDs the present process of this client has written: it rises while it makes

@@ -96,7 +96,7 @@ Cluster::Cluster(Network& network, std::string directory, const Secrets& secrets
     place->directory = own + "/data";
     place->config = own + ".toml";
     place->log = own + ".log";
-    // What may not have network namespaces may not mount either.
+    // A process that may not create network namespaces may not mount either.
     const std::string limit = absl::StrCat("mode=0700,size=", disk_bytes);
     LOCUS_CHECK(network_.of_proxies() ||
                 mount("none", own.c_str(), "tmpfs", 0, limit.c_str()) == 0);

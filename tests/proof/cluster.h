@@ -21,7 +21,8 @@ namespace locus::proof {
 
 // The certificates and the token of a cluster: files in a directory.
 struct Secrets {
-  // How long ago they were made: a node whose clock is behind refuses what is not valid yet.
+  // How long ago they were made: a node whose clock is behind refuses certificates that are not
+  // valid yet.
   static constexpr absl::Duration kAge = absl::Hours(48);
   // Made once by the program openssl, for all addresses that a Network gives.
   explicit Secrets(const std::string& directory);
@@ -83,12 +84,12 @@ class Cluster {
   void FillDisk(int node);
   void FreeDisk(int node);
 
-  // Starts nodes again that have ended by themselves, as a supervisor does, and notes those that
-  // ended as they never should. To be called often.
+  // Starts nodes again that have ended by themselves, as a supervisor does, and notes the ones that
+  // ended for a wrong reason. Call it often.
   void Supervise();
   // Asks the node. nullopt: no answer within 500 ms.
   std::optional<Node> StatusOf(int node);
-  // What it answers with 2xx, within 500 ms; otherwise UNAVAILABLE, with the answer.
+  // The body of a 2xx answer within 500 ms; otherwise UNAVAILABLE, with the answer.
   absl::StatusOr<std::string> Get(int node, const std::string& target) {
     return Ask(node, "GET", target, "");
   }
@@ -99,16 +100,16 @@ class Cluster {
   // Whether all of the started nodes work, follow one leader and have applied what it committed.
   // Call it until it is true: it looks now and then.
   bool Agrees();
-  // SIGTERM to all of them. Notes those that do not end well.
+  // Sends SIGTERM to all of them. Notes the ones that do not exit cleanly.
   void End();
 
-  // What went wrong with processes: one line each.
+  // Failures of processes, one line each.
   const std::vector<std::string>& wrong() const { return wrong_; }
   // Nodes that asked to be started again, because their disk failed.
   uint64_t failures() const { return failures_; }
   // Nodes that died of a torn write.
   uint64_t torn() const { return torn_; }
-  // What nodes did by themselves since the last call, for a story: one line each.
+  // Events of nodes since the last call, for the story, one line each.
   std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
   std::string LogOf(int node) const { return places_[node]->log; }
 

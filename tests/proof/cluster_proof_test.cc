@@ -7,7 +7,7 @@
 //                      [--jobs=4]               so many at once
 //                      [--length=24]            seconds of faults, of each
 //                      [--minutes=M]            until then, instead of --seeds
-//   cluster_proof_test --seed=7 [--keep]        that seed again, with all that it tells; its files
+//   cluster_proof_test --seed=7 [--keep]        that seed again, with its whole story; its files
 //                                               are kept if anything is wrong
 //   cluster_proof_test --judge=DIRECTORY        the files that were kept, once more
 #include <cstdint>
@@ -37,7 +37,8 @@ struct Settings {
 };
 Settings settings;
 
-// On the average of a run of 24 s; it depends on how long its faults leave nobody with a lease.
+// On the average of a run of 24 s; it depends on how long its faults leave all clients without a
+// lease.
 constexpr uint64_t kLeastIds = 1'700'000;
 
 class SeedsAtOnce {

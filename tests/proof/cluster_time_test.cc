@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a cluster of three processes, while some of them stand still or have a wrong clock.
+// The time of a cluster of three processes, while some of them are paused or have a wrong clock.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -123,7 +123,8 @@ TEST_F(ClusterTimeTest, FollowersStandStillWhileCommandsAreUnderWay_TheTimeIsNot
   writer.join();
 }
 
-// Two clocks disagree, so nobody knows: the earlier one counts. Then the third node is there.
+// Two clocks disagree, so the right one is unknown: the earlier one counts. Then the third node
+// starts.
 class FirstNodeTest : public ClusterTimeTest, public ::testing::WithParamInterface<int> {};
 
 TEST_P(FirstNodeTest, AllWereDownAndTheFirstNodesClockIsWrong_ItDoesNotSetTheTime) {
@@ -143,7 +144,7 @@ TEST_P(FirstNodeTest, AllWereDownAndTheFirstNodesClockIsWrong_ItDoesNotSetTheTim
   }));
   const auto grant = Acquire();
   EXPECT_TRUE(grant.ok()) << grant.status();
-  // Who looks is told which node it is, and what to do.
+  // The status names the node and the remedy.
   const std::string which = GetParam() > 0 ? "ahead of the cluster's time" : "behind the cluster's";
   EXPECT_TRUE(WaitUntil([&] {
     const std::string said = WhyNotReady(2);
@@ -155,7 +156,7 @@ TEST_P(FirstNodeTest, AllWereDownAndTheFirstNodesClockIsWrong_ItDoesNotSetTheTim
   EXPECT_TRUE(absl::StrContains(health.message(), which)) << health;
 }
 
-// TLS between nodes looks at clocks, too.
+// TLS between nodes also depends on clocks.
 TEST_F(ClusterTimeTest, CertificatesAreNotYetValidForANodesClock_ItSaysWhatItsClockShows) {
   cluster_->Kill(2);
   cluster_->Page(2)->clock_shift_ns = -absl::ToInt64Nanoseconds(Secrets::kAge + absl::Hours(1));

@@ -15,13 +15,13 @@ inline constexpr char kFaultPageVariable[] = "LOCUS_PROOF_FAULTS";
 // 127.0.0.1:REAL.
 inline constexpr char kRoutesVariable[] = "LOCUS_PROOF_ROUTES";
 
-// What a test does to one process from outside: a file of this size, all zero for no fault, mapped
-// by the test and by the object that is preloaded into the process.
+// The faults that a test makes in one process from outside: a file of this size, all zero for no
+// fault, mapped by the test and by the object that is preloaded into the process.
 struct FaultPage {
   std::atomic<int64_t> clock_shift_ns;  // of CLOCK_REALTIME
   std::atomic<int64_t> sync_delay_us;   // before each fsync and fdatasync
   // Above 0: counts down with each write to a file *-wal. The write that brings it to 0 is torn:
-  // half of it reaches the file, or, with `lost`, zeros do and the process goes on to its next
+  // half of it reaches the file, or, with `lost`, zeros do and the process continues to its next
   // fdatasync. Then the process gets SIGKILL. So nothing that was synced is harmed.
   std::atomic<int64_t> tear_after;
   std::atomic<int64_t> lost;

@@ -92,11 +92,11 @@ TEST(HistoriesTest, AcquireWithoutAnAnswer_MayBeOfAnyWorkerOfItsRange) {
   EXPECT_THAT(Wrong(calls), IsEmpty());
   calls.push_back(Shown(60, 1400, 1390, 1300, 1500, "c"));
   EXPECT_THAT(Wrong(calls), IsEmpty());
-  calls.push_back(Shown(70, 1450, 1390, 1300, 1500, "d"));  // nobody has asked with this one
+  calls.push_back(Shown(70, 1450, 1390, 1300, 1500, "d"));  // no call has this one
   EXPECT_EQ(Wrong(calls).size(), 1u);
 }
 
-// Its lease has ended before anybody looked: a leader then takes the nonce away.
+// Its lease ended before any client saw it: a leader then removes the nonce.
 TEST(HistoriesTest, AcquireWithoutAnAnswerThatEndedUnseen_IsFound) {
   auto calls = Right();
   calls.push_back(Shown(60, 1500, 1390, 1300, 1450, ""));

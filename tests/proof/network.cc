@@ -33,7 +33,7 @@ bool WriteFile(const char* path, const std::string& text) {
 std::string MacOf(int number) { return absl::StrFormat("02:00:00:00:00:%02x", number); }
 std::string AddressWith(int number) { return absl::StrCat("10.77.0.", number); }
 
-// Where `to` is: a frame to the second address is nobody's.
+// The link address of `to`; no host has the second address, so frames to it vanish.
 std::string Neighbour(const char* verb, int to, bool cut, const char* device) {
   return absl::StrCat("neigh ", verb, " ", AddressWith(to), " lladdr ",
                       cut ? "02:de:ad:00:00:00" : MacOf(to), " dev ", device, " nud permanent\n");

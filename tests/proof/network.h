@@ -25,8 +25,8 @@ namespace locus::proof {
 absl::Status EnterOwnNamespaces();
 
 // Hosts, each in a network namespace, with a veth pair to a bridge in the namespace of this
-// process, which is one more host. What a host sends to another one vanishes while that way is cut;
-// nobody is told. Thread safety: none.
+// process, which is one more host. Frames from one host to another vanish silently while that way
+// is cut. Thread safety: none.
 class Network {
  public:
   // After EnterOwnNamespaces, once. Hosts 0..hosts-1 are at one bridge with this process; those of
@@ -46,7 +46,7 @@ class Network {
   bool of_proxies() const { return !directory_.empty(); }
   // The host will listen at this port. Before any process is started.
   void Serve(int host, uint16_t port);
-  // Puts a process to be on a host; -1: on that of this process.
+  // Makes the command run on a host; -1: on that of this process.
   void Put(int host, Command& command) const;
   // Where this process reaches a port of a host.
   std::string FromHere(int host, uint16_t port) const;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-// What was built with the tests of this folder: full paths.
+// Full paths of the programs built with the tests of this folder.
 
 namespace locus::proof {
 

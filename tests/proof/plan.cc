@@ -36,8 +36,8 @@ absl::Duration LengthOf(Fault fault, Random& random) {
 }
 
 // A node whose clock is off by an hour, and that has followed no leader since it was started, would
-// set the cluster's time by it: no ID repeats, but no client gets a lease for an hour. So nothing
-// is started then or shortly before, and no second fault is beside it.
+// set the cluster's time by it: no ID repeats, but no client gets a lease for an hour. So no node
+// is started then or shortly before, and there is no second fault at the same time.
 constexpr absl::Duration kFollowsBy = absl::Seconds(5);
 bool IsOfClock(Fault fault) { return fault == Fault::kClockAhead || fault == Fault::kClockBehind; }
 bool GoesWithOthers(Fault fault) {
@@ -45,7 +45,7 @@ bool GoesWithOthers(Fault fault) {
 }
 
 void AddFaultsOfNodes(Random& random, Plan& plan) {
-  // Each seed goes on in the round of all faults where the seed before has stopped.
+  // Each seed continues the round of all faults where the previous seed stopped.
   constexpr uint64_t kEach = 4;
   uint64_t next = (plan.seed - 1) * kEach;
   absl::Duration at = Between(random, 500, 1500);
@@ -55,7 +55,7 @@ void AddFaultsOfNodes(Random& random, Plan& plan) {
     if (IsOfClock(fault)) at += kFollowsBy;
     Step step{fault, at, at + LengthOf(fault, random), random()};
     const Step* before = plan.steps.empty() ? nullptr : &plan.steps.back();
-    // Sometimes the fault before goes on.
+    // Sometimes the previous fault continues.
     if (before != nullptr && !beside && random() % 3 == 0 && GoesWithOthers(fault) &&
         GoesWithOthers(before->fault)) {
       step.begin = before->begin + (before->end - before->begin) / 2;

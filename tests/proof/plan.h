@@ -11,7 +11,7 @@
 
 namespace locus::proof {
 
-// What happens to a cluster and its clients.
+// A fault of a cluster or its clients.
 enum class Fault : uint8_t {
   kKillLeader,    // kill -9, and started again at the end; so are the next two
   kKillFollower,  // one that does not lead when it begins

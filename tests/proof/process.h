@@ -60,7 +60,7 @@ class MappedPage {
   FaultPage* page_ = nullptr;
 };
 
-// What the last bytes of a file are, for a message.
+// The last bytes of a file, for a message.
 std::string TailOf(const std::string& path);
 
 }  // namespace locus::proof

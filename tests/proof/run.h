@@ -23,12 +23,12 @@ class Run {
   Run(const Plan& plan, Network& network, Cluster& cluster, Clients& clients)
       : plan_(plan), network_(network), cluster_(cluster), clients_(clients) {}
 
-  // Returns when the plan is done, everything is mended, and works again. What went wrong is in
-  // wrong(), and in that of the cluster.
+  // Returns when the plan is done, all faults are mended, and everything works again. Failures are
+  // in wrong(), and in that of the cluster.
   void Do();
 
   const std::vector<std::string>& wrong() const { return wrong_; }
-  // What was done, one line each, with times.
+  // The run's events, one line each, with times.
   const std::string& story() const { return story_; }
 
  private:
@@ -36,7 +36,7 @@ class Run {
   struct Active {
     Step step;
     int target = -1;           // a node or a client
-    std::vector<int> nodes;    // of the part of the leader, or those that were killed
+    std::vector<int> nodes;    // of the leader's part, or the nodes that were killed
     absl::Duration next_flap;  // kFlap
     bool flap_cut = false;
     bool added = false;  // kMemberAdded

@@ -168,7 +168,7 @@ TEST_F(StoreCutsTest, CutOfEachKind_NothingTwiceNothingForgottenAndItGoesOn) {
   }
   HealAndExpectAllToGoOn("a leader was cut off");
 
-  // One direction: the leader speaks, and hears nobody; then it hears, and nobody hears it.
+  // One direction: the leader is heard and hears no node; then the reverse.
   leader = Leader();
   for (int other = 0; other < kNodes; ++other) network_->Cut(other, leader);
   ExpectToGoOn({0, 1, 2}, "the leader hears no other node");
@@ -178,7 +178,7 @@ TEST_F(StoreCutsTest, CutOfEachKind_NothingTwiceNothingForgottenAndItGoesOn) {
   ExpectToGoOn({0, 1, 2}, "no other node hears the leader");
   HealAndExpectAllToGoOn("nobody heard a leader");
 
-  // A follower: clients that ask it are sent on, or go on by themselves.
+  // A follower: clients that ask it are redirected, or move on by themselves.
   const int follower = (Leader() + 1) % kNodes;
   for (int other = 0; other < kNodes; ++other) {
     network_->Cut(follower, other);

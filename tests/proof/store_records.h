@@ -12,11 +12,11 @@
 #include "absl/time/time.h"
 #include "tests/support/taken_ranges.h"
 
-// What store_writer leaves behind of its calls.
+// The records that store_writer leaves of its calls.
 
 namespace locus::proof {
 
-// What all writers share: a counter, a section of order IDs, a sequence type.
+// All writers share a counter, a section of order IDs and a sequence type.
 inline constexpr char kCounter[] = "invoices";
 inline constexpr uint16_t kSection = 7;
 inline constexpr char kType[] = "invoices";
@@ -59,12 +59,12 @@ class StoreRecords {
   std::vector<StoreRecord> all_;
 };
 
-// What is wrong with all records of all writers:
+// The flaws in the records of all writers:
 //   - a number, a sequence or a version that came twice, or came to a call that began after a
 //     higher one was answered
 //   - a type that was read older than it had been read or altered before
 //   - a call that took longer than it may, or ended with another error than UNAVAILABLE
-// Empty: nothing.
+// Empty: none.
 std::vector<std::string> WrongOf(const std::vector<StoreRecord>& records);
 
 }  // namespace locus::proof

@@ -56,8 +56,8 @@ class TwoDatacentersTest : public ::testing::Test {
   const Secrets secrets_{directory_.str()};
 };
 
-// Three of five nodes are here, two there. Each side goes on; the side without a majority until its
-// leases end.
+// Three of five nodes are here, two there. Each side keeps working; the side without a majority
+// until its leases end.
 TEST_F(TwoDatacentersTest, OneClusterCutInTwo_BothGoOnWithinTheirTtlAndNeitherRepeats) {
   const std::set<int> hosts_there = {3, 4, 8, 9, 10};
   auto network = MakeNetwork(11, directory_.str(), hosts_there);
@@ -101,7 +101,7 @@ TEST_F(TwoDatacentersTest, OneClusterCutInTwo_BothGoOnWithinTheirTtlAndNeitherRe
   std::cout << Summary(verdict);
 }
 
-// Each has a cluster of its own, and the worker IDs of its own datacenter: nobody notices.
+// Each has a cluster of its own, and the worker IDs of its own datacenter: the cut has no effect.
 TEST_F(TwoDatacentersTest, TwoClustersCutApart_BothGoOnBeyondTheirTtlAndNeitherRepeats) {
   constexpr uint64_t kWorkersOfADatacenter = 32;
   const std::set<int> hosts_there = {3, 4, 5, 8, 9};

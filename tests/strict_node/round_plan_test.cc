@@ -153,7 +153,7 @@ TEST(RoundPlanTest, WhatWasHandedOver_IsForItsSuccessorAndThenForAll) {
   Release(view, 0, "you");
   EXPECT_THAT(PlanRound(Of(view, {"you"})).take, IsEmpty());
   EXPECT_THAT(PlanRound(Of(view, {})).take, ElementsAre(0)) << "its successor is dead";
-  // He did not come while it was kept for him.
+  // The successor did not come while the section was kept for it.
   view.now += kHandOverRest + absl::Milliseconds(1);
   RoundInput later = Of(view, {"you"});
   EXPECT_THAT(PlanRound(later).free, ElementsAre(0));
@@ -193,7 +193,7 @@ TEST(RoundPlanTest, FixedSectionsOfANodeOfTheSpread_AreAskedFor) {
   Own(view, 4, 6, "me");
   RoundInput input = Of(view, {"they", "you"});
   input.fixed = {1, 2, 4};
-  input.others[0].weight = 0;  // it may have fixed them, too, and would ask for them in turn
+  input.others[0].weight = 0;  // it may also have fixed them, and would ask for them in turn
   const RoundPlan plan = PlanRound(input);
   ASSERT_THAT(plan.ask, SizeIs(1));
   EXPECT_THAT(plan.ask.at("you"), ElementsAre(1));

@@ -156,7 +156,7 @@ TEST(StrictApiTest, Status_ShowsAHandOverUntilItIsTaken) {
   EXPECT_EQ(status["nodes"][0]["sections"], 10);
   EXPECT_EQ(status["free"]["sections"], 0);
   EXPECT_GT(status["ownership_left_ms"], 0);
-  // To somebody whom this node does not know by an address.
+  // To an owner whose address this node does not know.
   const StrictTable::Owner two = {"two", ""};
   ASSERT_TRUE(one.node.HandOver(std::vector<uint32_t>{3, 4}, &two).ok());
   ASSERT_TRUE(one.node.Look().ok());
@@ -236,7 +236,7 @@ TEST(StrictApiTest, SectionsOfAnother_AreRefusedWithTheirOwner) {
   EXPECT_EQ(refusal["sections"].dump(),
             R"([{"owner":{"address":"two.example:7070","name":"two"},"section":5},)"
             R"({"owner":null,"section":9}])");
-  // Whoever asks for what is the other's learns of it by the attempt.
+  // A node that asks for another node's section learns its owner by the attempt.
   EXPECT_EQ(two.Ask("/v1/strict/sections:take", R"({"sections":["0"]})")["sections"], 0);
   refusal = two.Ask("/v1/strict/next", R"({"uids":["1"]})", 421);
   EXPECT_EQ(refusal["detail"], "two does not own section 0; \"sections\" says who does");
@@ -278,7 +278,7 @@ TEST(StrictApiTest, AHandOverThatTheStoreDidNotCarryOut_IsTakenBack) {
   EXPECT_THAT(plan->take, ElementsAre(0, 3));
   ASSERT_TRUE(one.node.Take(plan->take).ok());
   EXPECT_THAT(NumbersOf(one.Ask("/v1/strict/next", R"({"uids":["7"]})")), Each(Ge(before + 1)));
-  // As long as the store keeps it for somebody else, it is not.
+  // While the store keeps the section for another owner, it is not served.
   store->cut_off = false;
   one.Ask("/v1/strict/sections:hand_over", R"({"sections":["0"]})");
   EXPECT_THAT(one.node.Plan(/*by_load=*/true)->take, ElementsAre());
@@ -365,7 +365,7 @@ TEST(StrictApiTest, AnOwnershipThatHasEnded_Gets503AtOnce) {
   ASSERT_TRUE(one.Open(store).ok());
   one.Ask("/v1/strict/sections:take", R"({"sections":["0-9"]})");
   store->Hold(true);
-  // Whoever waits already, too.
+  // Calls that already wait get it as well.
   auto waits = one.Start("/v1/strict/next", R"({"uids":["7"],"count":200})");
   EXPECT_EQ(waits.get().status, 503u);
   EXPECT_TRUE(one.node.sequencer()->OwnershipHasEnded(7));

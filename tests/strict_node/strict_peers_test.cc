@@ -146,7 +146,8 @@ TEST_F(StrictPeersTest, ANodeThatCouldNotBeTold_IsToldLater) {
   ServedService one(uri_, "one"), two(uri_, "two");
   ASSERT_NO_FATAL_FAILURE(two.StartService());
   ASSERT_TRUE(WaitUntil([&] { return two.Owned() == kSections; }));
-  // It cannot call anybody: nobody else is in the table yet. The first one looks at it, and calls.
+  // It cannot call any node: no other one is in the table yet. The first node reads the table, and
+  // calls.
   ASSERT_NO_FATAL_FAILURE(one.StartService());
   ASSERT_TRUE(WaitUntil([&] { return one.Metric("locus_strict_looks_total") >= 2; }));
   EXPECT_EQ(one.Metric("locus_strict_nodes_alive"), 0);

@@ -64,7 +64,7 @@ TEST(StrictNextTest, WhatIsWrong_IsNamedWithItsPlace) {
         R"({"count":1,"uids":["1000"],"count":2})"}) {
     EXPECT_THAT(WhyNot(twice), HasSubstr("names a member twice")) << twice;
   }
-  // What only looks like it.
+  // Texts that only look like one.
   EXPECT_THAT(Uids(R"({"texts":[":\":{","\\"],"count":1})"), SizeIs(2));
   for (const char* const count : {"0", "10001", "-1", "1.5", "\"2\"", "null"}) {
     EXPECT_THAT(WhyNot(absl::StrCat(R"({"uids":["1000"],"count":)", count, "}")),

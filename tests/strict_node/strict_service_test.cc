@@ -20,7 +20,7 @@ using http::ServerRequest;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-// A node on an SQLite store, whom nobody can call.
+// A node on an SQLite store, which no other node can call.
 class StrictServiceTest : public ::testing::Test {
  protected:
   StrictServiceTest() {
@@ -65,7 +65,7 @@ class StrictServiceTest : public ::testing::Test {
     });
     return promise.get_future().get();
   }
-  // What was told that begins so.
+  // The logged messages that begin so.
   std::vector<std::string> Told(const std::string& begin) const {
     internal::MutexLock lock(mutex_);
     std::vector<std::string> told;

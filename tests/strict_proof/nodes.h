@@ -14,9 +14,9 @@
 
 namespace locus::strict_proof {
 
-// Processes of locusd with the role sequence-node, of one set in etcd. Whoever asks a node, another
-// node included, does so through a proxy of the test, and so does each node that asks the store.
-// Thread safety: none.
+// Processes of locusd with the role sequence-node, of one set in etcd. All requests to a node, even
+// from other nodes, and each node's requests to the store, go through proxies of the test. Thread
+// safety: none.
 class Nodes {
  public:
   // Starts none.
@@ -37,7 +37,7 @@ class Nodes {
   void Resume(int node) { nodes_[node]->process.process().Resume(); }
   bool running(int node) { return nodes_[node]->process.process().running(); }
 
-  // Drops what goes from the node to the store and back; or what goes to and from who asks it.
+  // Drops all traffic between the node and the store; or between the node and its callers.
   void CutFromStore(int node, bool cut) { SetCut(nodes_[node]->to_store, cut); }
   void CutFromCallers(int node, bool cut) { SetCut(nodes_[node]->to_api, cut); }
 

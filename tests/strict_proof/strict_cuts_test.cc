@@ -70,7 +70,7 @@ struct Caller {
       of_section = std::max(of_section, drawn[i].called);
     }
   }
-  // The latest call that was answered, and that of the section that waits longest.
+  // The last answered call of all sections, and of the section that waits longest.
   int64_t Latest() const { return *std::max_element(last.begin(), last.end()); }
   int64_t Oldest() const { return *std::min_element(last.begin(), last.end()); }
 };
@@ -270,7 +270,7 @@ TEST_F(StrictCutsTest, CutOfEachKind_NumbersRiseInRealTimeAndAllIsServedAgain) {
   HealAndExpectAllServed("an owner, a caller and the leader were cut off");
 
   // One direction: the cluster hears the owner, whose renewals come in, and their answers do not.
-  // Proxies cut connections by who made them, and the cluster makes none.
+  // Proxies cut connections by the side that made them, and the cluster makes none.
   if (!network_->of_proxies()) {
     owner = MostOwner();
     for (int i = 0; i < kClusterNodes; ++i) network_->Cut(i, HostOf(owner));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three sequence-nodes over etcd, and six processes that draw numbers of the same users, while
 // nodes are killed, stopped beyond the end of their ownership, cut off the store or the callers,
-// and handed over, and while the store stalls and is put back. All that was drawn is checked for
+// and handed over, and while the store stalls and is put back. All drawn numbers are checked for
 // the strict order.
 //
-// strict_proof_test --numbers=N   goes on until so many were drawn [20,000,000]
-//                   --seed=S      in which order things go wrong [1]
+// strict_proof_test --numbers=N runs until so many were drawn [20,000,000]
+//                   --seed=S      the order of the faults [1]
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -256,8 +256,8 @@ TEST_F(StrictProof, NumbersRiseInRealTimeWhateverGoesWrong) {
   ASSERT_TRUE(etcd_.SaveSnapshot(Snapshot()));
   ASSERT_TRUE(etcd_.KeepData());
   AllAnswer();
-  // Whoever puts the store back without a trace is noticed by nodes that have seen more of it; so
-  // the nodes are not started in between.
+  // A store that is put back without a trace is noticed only by nodes that have seen more of it, so
+  // no node is restarted in between.
   std::vector<std::function<void()>> faults = {
       [&] { HandOver(node()); },
       [&] { KillNode(node()); },

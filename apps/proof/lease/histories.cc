@@ -52,15 +52,15 @@ LeaseOperation Asked(const RecordedCall& call) {
   return one;
 }
 
-// Stands for all nonces that nobody saw.
+// Replaces all nonces that no client saw.
 constexpr char kUnseen[] = "unseen";
 
-// Of one worker ID: what anybody saw.
+// All that clients saw of one worker ID.
 struct Seen {
   std::set<std::string> nonces;
-  std::set<uint64_t> granted;             // tokens, to a caller that was told or by its nonce
-  std::map<uint64_t, int64_t> of_nobody;  // other tokens, and when somebody had seen them first
-  int64_t unseen_until = INT64_MIN;       // an acquire that nobody saw was called before
+  std::set<uint64_t> granted;  // tokens, to a caller that got the answer, or known by its nonce
+  std::map<uint64_t, int64_t> of_nobody;  // other tokens, and when a client first saw them
+  int64_t unseen_until = INT64_MIN;       // an acquire that no client saw was called before
 };
 using SeenOf = std::map<uint64_t, Seen>;
 
@@ -185,7 +185,7 @@ std::optional<LeaseHistory> WithStaleRead(const LeaseHistory& history, uint64_t 
   for (size_t k = 0; k < views.size(); ++k) {
     const size_t old = views[(choice + k) % views.size()];
     const auto& record = history[old].operation.record;
-    // The first later token that somebody was told of, of an acquire that began after the view.
+    // The first later token in an answer to an acquire that began after the view.
     int64_t changed = INT64_MAX;
     for (const auto& grant : history) {
       if (grant.operation.kind != Kind::kAcquire || !grant.returned) continue;
@@ -200,7 +200,7 @@ std::optional<LeaseHistory> WithStaleRead(const LeaseHistory& history, uint64_t 
     }
     if (later.empty()) continue;
     LeaseHistory stale = history;
-    // The node answers with its own time, which goes on: only the leases are old.
+    // The node answers with its own time, which is current: only the leases are old.
     stale[later[choice % later.size()]].operation.record = record;
     return stale;
   }

@@ -16,12 +16,12 @@ namespace locus::proof {
 // By worker ID, what all clients called and saw of it in one space.
 using Histories = std::map<uint64_t, linear::LeaseHistory>;
 
-// Of all workers that any call may be about. What was refused without a look at the worker is left
-// out; what got no answer may have been carried out at any time after it was called, also after
-// the call has returned; and so may each request of a renewal that got none. An acquire without an
-// answer whose nonce nobody ever saw at a worker counts there only if something shows that there
-// was one: a token of nobody, or a release that was refused. Which one it was cannot be told, so
-// they share a nonce.
+// The histories of all workers that any call may concern. Calls that were refused without reading
+// the worker are left out. A call without an answer may have been carried out at any time after it
+// was called, even after it has returned; the same holds for each request of a renewal without an
+// answer. An acquire without an answer whose nonce was never seen at a worker counts there only if
+// there is evidence of one: a token without a known holder, or a refused release. It is unknown
+// which acquire it was, so they share a nonce.
 Histories HistoriesOf(const std::vector<RecordedCall>& calls, const std::string& space);
 
 // One line for each worker whose history is not linearizable, or not known to be.

@@ -52,7 +52,7 @@ std::unique_ptr<WorkerLeaseStore> Open(const Settings& settings, std::shared_ptr
   return Recording(*std::move(store), std::move(log));
 }
 
-// Makes IDs until `end`, or until the lease is lost for good.
+// Makes IDs until `end`, or until the lease is lost and not acquired again.
 void MakeIds(AnyLeasedSnowflake& ids, bool reacquires, absl::Duration end, uint64_t rate,
              IdLog& log) {
   constexpr int64_t kBatchMs = 20;

@@ -16,8 +16,8 @@
 #include "locus/worker_lease_store.h"
 #include "src/base/run/mutex.h"
 
-// What a client of a proof leaves behind, whenever it is killed: a file of IDs and a file of calls.
-// Each record is one write, so at most the last one of a file is cut.
+// The files that a client of a proof leaves behind, whenever it is killed: one of IDs and one of
+// calls. Each record is one write, so at most the last one of a file is cut.
 
 namespace locus::proof {
 
@@ -50,7 +50,7 @@ class IdLog {
 // UNAVAILABLE: cannot be read. A record that was cut at the end is left out.
 absl::StatusOr<std::vector<IdRun>> ReadIds(const std::string& path);
 
-// What a call was answered.
+// The answer to a call.
 struct RecordedAnswer {
   int64_t returned = 0;
   absl::StatusCode code = absl::StatusCode::kOk;
@@ -88,7 +88,7 @@ class CallLog {
 
   // Before the call; its number. Sets `call.called`.
   uint64_t Begin(RecordedCall call);
-  // After the call, before anybody uses the answer. Sets `answer.returned`.
+  // After the call, before the answer is used. Sets `answer.returned`.
   void End(uint64_t number, RecordedAnswer answer);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace locus::proof {
 
-// What the clients of a proof and the proof agree upon.
+// Values on which a proof and its clients agree.
 inline constexpr char kIdSpace[] = "ids";
 inline constexpr char kHistorySpace[] = "history";
 inline constexpr uint64_t kHistoryWorkers = 5;

@@ -8,7 +8,7 @@
 
 namespace locus::proof {
 
-// What is wrong with what clients left behind, and how much it was.
+// The flaws in the clients' records, and the amount that was checked.
 struct Verdict {
   uint64_t ids = 0;
   uint64_t leases = 0;

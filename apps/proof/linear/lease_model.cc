@@ -24,7 +24,7 @@ bool At(State& state, absl::Time now) {
   return true;
 }
 
-// Somebody saw the lease.
+// A client saw the lease.
 void See(State& state, uint64_t token, absl::Time floor, absl::Time ceiling) {
   state.token = token;
   state.floor = floor;

@@ -31,9 +31,9 @@ struct LeaseOperation {
   absl::Time now;                      // of a show
 };
 
-// One worker ID of a store that never loses anything, as a sequential object. What a call without
-// an answer did is known in part only: the token and the ceiling are then lower bounds until
-// something shows them.
+// One worker ID of a store that never loses anything, as a sequential object. The effect of a call
+// without an answer is known only in part: token and ceiling are then lower bounds until another
+// call shows them.
 struct LeaseModel {
   using Operation = LeaseOperation;
   struct State {

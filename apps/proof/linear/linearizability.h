@@ -40,9 +40,9 @@ struct Report {
 
 // Whether there is an order of the calls in which each takes effect between its call and its
 // return, and a sequential object would have given these answers. The search is that of Wing and
-// Gong with Lowe's memory of what was tried ("Testing for linearizability", 2017): the same set of
-// calls placed, in the same state, is looked at once. Exponential at worst, in the number of calls
-// that overlap; split a history by what its calls do not share, and check the parts.
+// Gong with Lowe's cache of tried states ("Testing for linearizability", 2017): each set of placed
+// calls with each state is tried once. Exponential at worst, in the number of calls that overlap;
+// split a history into parts that share no state, and check each part.
 //
 // The sequential object:
 //   struct Model {
@@ -68,7 +68,7 @@ class Search {
       events.push_back({*history[i].returned, 2 * i + 1});
       ++open_;
     }
-    // What happens at the same time overlaps: calls first.
+    // Events of the same time overlap: calls come first.
     std::sort(events.begin(), events.end(), [](const auto& one, const auto& other) {
       return std::make_tuple(one.first, one.second % 2, one.second) <
              std::make_tuple(other.first, other.second % 2, other.second);
@@ -121,7 +121,7 @@ class Search {
     size_t before = 0;
     size_t next = 0;
   };
-  // What is tried next: the call of this event; or, if it is a return, a call without an answer.
+  // The next step to try: the call of this event; or, if it is a return, a call without an answer.
   struct Next {
     size_t event = 0;
     size_t unanswered = 0;  // index into unanswered_
@@ -136,7 +136,7 @@ class Search {
     std::optional<size_t> twin;  // the latest before it that does the same
   };
 
-  // 128 bits stand for a set of calls: two numbers of each call, added up by XOR.
+  // 128 bits identify a set of calls: the XOR of two numbers of each call.
   static uint64_t Mix(uint64_t word) {
     word += 0x9E3779B97F4A7C15;
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9;
@@ -178,8 +178,8 @@ class Search {
     --open_;
     return true;
   }
-  // Of those that do the same only the earliest: the others may wait. And none that does nothing:
-  // it may as well be left out.
+  // Of calls that do the same, only the earliest is tried: the others may wait. A call that changes
+  // nothing is never tried: it can be left out.
   bool PlaceUnanswered(size_t number) {
     const Unanswered& one = unanswered_[number];
     if (is_placed_[one.call] || (one.twin && !is_placed_[*one.twin])) return false;
@@ -201,7 +201,7 @@ class Search {
     state_ = std::move(after);
     return true;
   }
-  // What comes after the last one placed.
+  // The next step after the last one placed.
   Next TakeBack() {
     const auto [call, number, before] = std::move(placed_.back());
     placed_.pop_back();

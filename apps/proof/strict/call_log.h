@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "apps/proof/strict/history.h"
 
-// What a caller of strict sequences leaves behind, whenever it is killed: a file of strict::Drawn
-// as they stand in memory, times in nanoseconds since boot. Each answer is one write, so at most
+// The file that a caller of strict sequences leaves behind, whenever it is killed: strict::Drawn,
+// byte for byte as in memory, times in nanoseconds since boot. Each answer is one write, so at most
 // the last one is cut.
 
 namespace locus::strict_proof {
@@ -40,7 +40,8 @@ class CallLog {
 
 // Adds what is in the file to `history`. UNAVAILABLE: it cannot be read.
 absl::Status ReadCalls(const std::string& path, std::vector<strict::Drawn>& history);
-// The same from the byte `at` on, which becomes that of the next one: of a file that grows.
+// The same for a file that grows: reads from the byte `at` on, and moves `at` to the next unread
+// one.
 absl::Status ReadCallsFrom(const std::string& path, size_t& at,
                            std::vector<strict::Drawn>& history);
 

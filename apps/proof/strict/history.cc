@@ -21,7 +21,7 @@ void CheckUid(std::span<const Drawn> calls, Flaws& flaws) {
   for (const Drawn& call : calls) by_answer.push_back(&call);
   std::sort(by_answer.begin(), by_answer.end(),
             [](const Drawn* a, const Drawn* b) { return a->answered < b->answered; });
-  const Drawn* highest = nullptr;  // of those that were answered before `call` was called
+  const Drawn* highest = nullptr;  // of the calls that were answered before `call` began
   size_t answered = 0;
   for (const Drawn& call : calls) {
     for (; answered < by_answer.size() && by_answer[answered]->answered < call.called; ++answered) {
@@ -35,7 +35,7 @@ void CheckUid(std::span<const Drawn> calls, Flaws& flaws) {
   }
   std::sort(by_answer.begin(), by_answer.end(),
             [](const Drawn* a, const Drawn* b) { return a->number < b->number; });
-  const Drawn* furthest = nullptr;  // of those that begin before
+  const Drawn* furthest = nullptr;  // of the ranges that begin before
   for (const Drawn* call : by_answer) {
     if (furthest != nullptr && furthest->last() >= call->number && flaws.repeated.empty()) {
       flaws.repeated = absl::StrCat("uid ", call->uid, ": ", Told(*furthest), " and ", Told(*call));

@@ -21,14 +21,14 @@ struct Drawn {
   uint64_t last() const { return number + count - 1; }
 };
 
-// What is wrong with a history; empty: nothing.
+// The flaws of a history; empty: none.
 struct Flaws {
   std::string repeated;  // a number that one uid got twice
   std::string order;     // a call that began after another one had ended got no greater number
 };
 
-// Of each uid by itself. O(n log n), and sorts `history`. Calls that are not in it, because nobody
-// knows their answers, change nothing: numbers may have gaps.
+// Checks each uid by itself. O(n log n), and sorts `history`. Calls without a known answer may be
+// missing: numbers may have gaps.
 Flaws CheckHistory(std::vector<Drawn>& history);
 
 }  // namespace locus::strict

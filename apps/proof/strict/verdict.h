@@ -12,7 +12,7 @@
 
 namespace locus::strict_proof {
 
-// What callers drew, all of them together, and whether it is right.
+// The numbers that all callers drew, and whether they are right.
 struct Verdict {
   uint64_t callers = 0;
   uint64_t uids = 0;

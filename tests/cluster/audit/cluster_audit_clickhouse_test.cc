@@ -193,7 +193,7 @@ TEST_F(ClusterAuditClickHouseTest, FactsOfAllNodes_AndAgainAfterRestarts_CountOn
   TestCluster cluster(kNodes, clock_, {}, Hooks());
   UseAll(cluster);
   UseTypes(cluster);
-  // A learner that nobody runs is added and taken away: two changes.
+  // Adds and removes a learner that no process runs: two changes.
   for (auto kind : {raft::MemberChange::Kind::kAddLearner, raft::MemberChange::Kind::kRemove}) {
     ASSERT_TRUE(WaitUntil([&] {
       const int leader = cluster.WaitForLeader();

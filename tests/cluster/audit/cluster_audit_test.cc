@@ -38,7 +38,7 @@ class RowWriter : public AuditWriter {
 
 class ClusterAuditTest : public ::testing::Test {
  protected:
-  // What a node records of the facts that `tell` gives it.
+  // The records that a node makes of the facts from `tell`.
   template <typename Tell>
   std::vector<json> RowsOf(const char* node, Tell tell) {
     std::vector<json> rows;
@@ -149,7 +149,7 @@ TEST_F(ClusterAuditTest, Members_AreNamed) {
   EXPECT_EQ(rows[0]["detail"], "1 voter a:1 a:2; 18446744073709551615 learner b:1 b:2");
 }
 
-// Two nodes: the same rows, but for who wrote them.
+// Two nodes: the same rows, except for their writer.
 TEST_F(ClusterAuditTest, Renewals_AreSampledAlikeOnAllNodes) {
   options_.renewals = 10;
   constexpr int kRenewals = 10'000;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does not depend on how requests come in: batched or one by one, before or after a restore.
+// The result does not depend on how requests come in: batched or one by one, before or after a
+// restore.
 #include "tests/cluster/machine/machine_fixture.h"
 #include "tests/support/sanitizers.h"
 
@@ -17,7 +18,7 @@ class RandomRequests {
     for (uint64_t i = Below(12); i > 0; --i) command.requests.push_back(OneRequest());
     return command;
   }
-  // What the answers granted is renewed and released later.
+  // Remembers the grants of the answers, to be renewed and released later.
   void Learn(const Command& command, const std::vector<Answer>& answers) {
     for (size_t i = 0; i < answers.size(); ++i) {
       const auto* acquire = std::get_if<WorkerAcquire>(&command.requests[i].action);

@@ -107,7 +107,7 @@ TEST(ClusterMachineCodecTest, BytesOfACommand) {
             "0600000000000000");
 }
 
-// Frozen, too.
+// Also frozen.
 TEST(ClusterMachineCodecTest, BytesOfACommandThatKeepsEnds) {
   Command command{absl::FromUnixMillis(258), false, {}, false, true};
   std::string bytes = Encode(command).value();
@@ -121,7 +121,7 @@ TEST(ClusterMachineCodecTest, BytesOfACommandThatKeepsEnds) {
   EXPECT_FALSE(DecodeCommand(bytes).ok()) << "an earlier version has no such flag";
 }
 
-// Frozen, too: only these two have version 6.
+// Also frozen: only these two have version 6.
 TEST(ClusterMachineCodecTest, BytesOfACommandThatLeaps) {
   for (const bool expire : {false, true}) {
     Command command{absl::FromUnixMillis(258), expire, {}, true};

@@ -70,7 +70,7 @@ TEST(CommandClockTest, LeaderBehindAFollowerThatWasNotToldTheTime_IsLedByAStepAt
             kStart + absl::Seconds(6) + CommandClock::kMostStep);
 }
 
-// What counters have left of their ttl must not pass with it.
+// The remaining ttl of counters must not pass with it.
 TEST(CommandClockTest, TimeOfWallClocks_LeapsUntilTheMachineHasIt) {
   CommandClock clock;
   clock.SetVoters(1, {1});

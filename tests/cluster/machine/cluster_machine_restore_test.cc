@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Restore refuses nothing that Apply accepted: random histories of all machines, with numbers and
-// times at every limit. Each state is restored from its snapshot, is equal, and goes on equally.
+// times at every limit. Each state is restored from its snapshot, is equal, and stays equal under
+// the same commands.
 #include <cstdint>
 #include <random>
 #include <string>

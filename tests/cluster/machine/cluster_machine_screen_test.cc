@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients claim: a leader screens it, then all nodes apply what is left.
+// Clients' claims: a leader screens them, then all nodes apply the rest.
 #include "gmock/gmock.h"
 #include "tests/cluster/machine/machine_fixture.h"
 
@@ -56,7 +56,7 @@ TEST_F(ScreenTest, RenewalAheadOfTheClock_IsRefusedAndAFact) {
 TEST_F(ScreenTest, RenewalWithTheNextToken_DoesNotEndTheHoldersLease) {
   const WorkerGrant held = Acquired("a");
   now_ += absl::Seconds(1);
-  Do(Verdict{held.worker, held.token, true, ""});  // tells the time
+  Do(Verdict{held.worker, held.token, true, ""});  // advances the machine's time
   EXPECT_EQ(CodeOf(Claim(held.worker, held.token + 1)), absl::StatusCode::kAborted);
   EXPECT_EQ(Record(held.worker).token, held.token);
   EXPECT_TRUE(Ask(RenewOf(held, "a")).status.ok());

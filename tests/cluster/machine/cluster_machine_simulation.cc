@@ -124,7 +124,7 @@ class Simulation final : public ClusterSimulation {
     }
   }
 
-  // It forgets everything; some go on making IDs without knowing that they are lost.
+  // It forgets everything; some holders keep making IDs without knowing that their lease is lost.
   void Crash(Holder& holder) {
     if (holder.phase == Holder::Phase::kHolding && zombies_.size() < 6) zombies_.push_back(holder);
     const int64_t ahead = holder.wall_ahead;
@@ -204,7 +204,7 @@ class Simulation final : public ClusterSimulation {
     Post(SomeNode(), tag, request);
   }
 
-  // The request was not carried out, or nobody knows any more.
+  // The request was not carried out, or its outcome is unknown.
   static bool IsNoAnswer(const Answer& answer) {
     return answer.status.code() == absl::StatusCode::kDeadlineExceeded ||
            (answer.status.code() == absl::StatusCode::kFailedPrecondition &&
@@ -301,7 +301,7 @@ class Simulation final : public ClusterSimulation {
     Post(replicas_.Leader(), kNoTag, request);
   }
 
-  // The cluster's own probe, or an operator: nobody waits for the answer.
+  // From the cluster's own probe, or an operator: no client waits for the answer.
   void SendVerdictOrCreate() {
     const Holder& holder = holders_[random_.Below(holders_.size())];
     const bool healthy = !random_.OneIn(3);
@@ -314,7 +314,7 @@ class Simulation final : public ClusterSimulation {
     }
   }
 
-  // What clients saw of one worker ID.
+  // The history of one worker ID, as clients saw it.
   LeaseHistory HistoryOf(uint64_t worker) const {
     LeaseHistory history;
     for (const Operation& operation : operations_) {

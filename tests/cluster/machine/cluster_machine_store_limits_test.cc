@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters, spaces of order IDs and sessions at their limits: the next one is refused by its name,
-// those that are there go on, and a snapshot of all of them is read again.
+// the existing ones still work, and a snapshot of all of them can be read.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -180,7 +180,7 @@ TEST_F(StoreTest, ChangeThatWasRefused_StaysRefusedHoweverLateACopyComes) {
   put_back.kind = Counter::Kind::kPutBack;
   put_back.last = put_back.version = 2;
   EXPECT_FALSE(std::get<counter_machine::Reply>(Do(put_back, Of(3, 1)).reply).done);
-  // What they named is so now.
+  // Now the state is as they named it.
   EXPECT_TRUE(done(Do(type_machine::Call{"a", 7, std::nullopt}, Of(1, 2))));
   EXPECT_EQ(ValueIn(Do(Take("c"))), 2);
   Restart();
@@ -226,8 +226,8 @@ TEST_F(StoreTest, SeenThatNobodyCanHaveBeenGranted_IsRefusedAndChangesNothing) {
   EXPECT_EQ(ReplyIn(Do(Allocate(end))).grants[0].segment.first, end);
 }
 
-// Who claims as much as he can, in every way that a client has, gets base so far ahead and no
-// further: time alone brings the space back.
+// A client that claims as much as it can, in every possible way, moves base ahead only so far: time
+// alone brings the space back.
 TEST_F(StoreTest, LossesThatClientsClaim_NeverCarryBaseFurtherThanTimeTakesBack) {
   ASSERT_TRUE(Do(Create()).status.ok());
   const uint64_t most = segment_rules::HighestSeen(options_, now_) + options_.max_lead;
@@ -235,7 +235,8 @@ TEST_F(StoreTest, LossesThatClientsClaim_NeverCarryBaseFurtherThanTimeTakesBack)
   uint64_t losses = 0;
   for (uint16_t i = 0; i < 200; ++i) {
     const uint16_t section = i % 256;
-    // All of the lead of one section: above base, and so a "loss" for whoever shows it elsewhere.
+    // All of the lead of one section: above base, and so a "loss" if it is shown for another
+    // section.
     const SegmentReply all = ReplyIn(Do(Allocate(0, section, options_.max_lead)));
     head = std::max(head, all.grants[0].segment.end());
     const uint64_t highest = segment_rules::HighestSeen(options_, now_);
@@ -276,7 +277,7 @@ TEST_F(StoreTest, SeenAfterSevenForgottenLosses_IsALoss) {
   EXPECT_GE(reply.grants[0].segment.first, seen);
 }
 
-// What an operator raised base to is no claim of a client.
+// A base that an operator raised is no claim of a client.
 TEST_F(StoreTest, RaisedFarAhead_AllocationsStayAboveTheSeen) {
   ASSERT_TRUE(Do(Create()).status.ok());
   const Machine older = machine_;

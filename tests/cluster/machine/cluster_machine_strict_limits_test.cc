@@ -85,7 +85,7 @@ TEST_F(StrictLimitsTest, MostOwners_TheNextIsRefusedUntilOneHasNoSection) {
   const StrictOwner next = Owner(strict_machine::kMostHolders);
   ExpectFull(DoIn(Named(0), Take(next, 7777, 1)), "4096 owners");
   EXPECT_TRUE(DoIn(Named(0), Take(Owner(1), 7777, 1)).status.ok());
-  // Answers that name all of them are remembered up to a limit, too.
+  // Answers that name all of them are also remembered only up to a limit.
   absl::StatusCode last = absl::StatusCode::kOk;
   for (uint64_t session = 1; session <= 8 && last == absl::StatusCode::kOk; ++session) {
     strict_machine::Call asks = Take(Owner(2), 0, kMostSectionsAtOnce);

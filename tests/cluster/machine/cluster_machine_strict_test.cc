@@ -121,7 +121,7 @@ TEST_F(StrictTest, LateCopyOfATake_IsRefused) {
   EXPECT_TRUE(ExtendedIn(Do(Release("a", grant), Of(1, 2))).held);
   EXPECT_EQ(Do(Take("a"), Of(1, 1)).status.code(), absl::StatusCode::kAborted);
   EXPECT_EQ(GrantIn(Do(Take("b"), Of(2, 1))).start, grant.max_seq);
-  // Also of one that was told that it is another's.
+  // Also if the first answer named another owner.
   const Answer held = Do(Take("a"), Of(1, 3));
   EXPECT_EQ(GrantIn(held).verdict, Verdict::kHeld);
   now_ += options_.ttl + absl::Milliseconds(1);
@@ -146,7 +146,7 @@ TEST_F(StrictTest, TimeIsTheMachines_AndSurvivesASnapshot) {
   EXPECT_EQ(b.start, a.max_seq);
 }
 
-// Who has sections is kept once, and forgotten with the last of them.
+// An owner is stored once, and forgotten with its last section.
 TEST_F(StrictTest, Owners_AreKeptWhileTheyHaveSections) {
   ASSERT_TRUE(Do(Create()).status.ok());
   const auto grants = ReplyIn<StrictGrant>(Do(Take("a", {1, 2, 3}))).items;

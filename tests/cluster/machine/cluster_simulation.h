@@ -19,7 +19,7 @@ struct Flaws {
   strict::Flaw strict = strict::Flaw::kNone;
 };
 
-// What runs of any simulation have seen.
+// The coverage that runs of all simulations count.
 struct ClusterCovered {
   uint64_t repeated = 0;   // answers that a request got once more
   uint64_t late = 0;       // requests behind a later one of their session
@@ -45,7 +45,7 @@ class ClusterSimulation : public Replicas::Listener {
 
  protected:
   static constexpr int64_t kBegin = 1'700'000'000'000;
-  static constexpr uint64_t kNoTag = UINT64_MAX;  // nobody waits for the answer
+  static constexpr uint64_t kNoTag = UINT64_MAX;  // no client waits for the answer
   struct Options {
     bool steady = false;      // Replicas::Options
     bool long_steps = false;  // some seconds pass at once now and then
@@ -57,7 +57,7 @@ class ClusterSimulation : public Replicas::Listener {
 
   virtual void StepClients() = 0;
   virtual void Receive(uint64_t tag, const Answer& answer) = 0;
-  // What clients saw, after a run in which nothing went wrong.
+  // Checks the clients' histories after a run without violations.
   virtual void CheckHistories() = 0;
 
   raft::NodeId SomeNode() { return random_.OneIn(5) ? replicas_.AnyNode() : replicas_.Leader(); }

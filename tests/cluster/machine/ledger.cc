@@ -71,7 +71,7 @@ std::string Ledger::NoteExpiry(const Fact& fact, int64_t proposed, Lease& lease)
   if (lease.ceiling >= fact.time) return Wrong(fact, "its ceiling has not passed");
   lease.held = false;
   if (!steady_) return "";
-  // What WorkerLease's deadline allows for, and a millisecond at either end.
+  // WorkerLease's deadline allows for this, and for a millisecond at either end.
   constexpr absl::Duration kLargestStep = absl::Seconds(1);
   const absl::Duration lease_of = lease.ceiling - lease.raised_at - kLargestStep;
   const double least = static_cast<double>(absl::ToInt64Milliseconds(lease_of)) / 1.001 - 2;

@@ -20,14 +20,14 @@ class Ledger {
 
   // `proposed`: of the fact's command, the true time in ms. Empty: it can be.
   std::string Note(const Fact& fact, int64_t proposed);
-  // Somebody made an ID of this time under this token. Empty: the times of IDs under one token all
-  // lie below those under the next one.
+  // Call it for an ID of this time made under this token. Empty: all times of IDs under one token
+  // are below those under the next one.
   std::string Use(uint64_t worker, uint64_t token, absl::Time time);
 
  private:
   struct Lease {
     uint64_t token = 0;
-    absl::Time ceiling = absl::InfinitePast();  // nobody else gets the ID before it has passed
+    absl::Time ceiling = absl::InfinitePast();  // no other holder gets the ID before it has passed
     bool held = false;
     bool unhealthy = false;
     absl::Time raised_at;        // by the machine

@@ -310,7 +310,7 @@ void Replicas::Read(NodeId id, uint64_t tag) {
 }
 
 // A leader's first command only sets the clock. Some leaders propose it before they have applied
-// the entries of earlier terms: the machine's time does not fall all the same.
+// the entries of earlier terms: even then the machine's time does not fall.
 void Replicas::Propose(Node& node) {
   if (!node.core || node.core->role() != raft::Role::kLeader) return;
   if (options_.steady && !node.core->LeadsForSure()) return;
@@ -340,7 +340,7 @@ void Replicas::Propose(Node& node) {
   if (options_.true_clocks && absl::ToUnixMillis(command.time) > now_ + kMostAhead) {
     listener_.OnFailure("one clock alone has set the cluster's time ahead");
   }
-  // It goes by a command whose age it cannot know.
+  // It follows a command whose age it cannot know.
   guessed_ = guessed_ || (!node.clock.exact() && node.machine.now() > absl::UnixEpoch());
   const int64_t ahead = absl::ToUnixMillis(command.time) - now_;
   if (options_.steady && options_.true_clocks && !guessed_ && std::abs(ahead) > kMostAhead) {
@@ -439,7 +439,7 @@ void Replicas::Compact(Node& node) {
 // The first node that has applied up to an index says what is true of it.
 void Replicas::Agree(Node& node, size_t facts, int64_t proposed, const Machine::Applied* applied) {
   Truth here;
-  // What differs once stays so: to compare each fourth state is enough.
+  // States that differ once stay different, so comparing each fourth one is enough.
   if (node.applied % 4 == 0) here.state = std::hash<std::string>()(node.machine.Snapshot());
   here.facts = facts;
   if (node.applied == truth_.size()) {

@@ -41,7 +41,7 @@ enum class ShellFlaw : uint8_t {
   kAppliesWithLocalTime,         // instead of the command's
   kExpiresByLocalClock,          // each node by itself
   kReadsFromAnyNode,             // without asking whether it leads
-  kUsesIdsAfterReleaseBegan,     // the holder's: gives its last time, and goes on
+  kUsesIdsAfterReleaseBegan,     // the holder's: sends its last time, and keeps making IDs
   kTrustsItsClockAfterARestart,  // although it has heard the leader
 };
 
@@ -62,9 +62,9 @@ class Replicas {
   };
   struct Options {
     size_t nodes = 3;
-    // Leases never end early: one node restarts at a time, where there are others, and stands for
-    // election only once it knows the cluster's time exactly.
-    // Otherwise nodes restart at any time, and cannot know how long all were down.
+    // Leases never end early: one node restarts at a time, if there are others, and stands for
+    // election only once it knows the cluster's time exactly. Otherwise nodes restart at any time,
+    // and cannot know how long all were down.
     bool steady = false;
     // Wall clocks are right, but for that of the first of three nodes or more. So the cluster's
     // time is right in steady runs, and never ahead in the others.

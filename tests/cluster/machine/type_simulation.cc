@@ -53,7 +53,7 @@ std::string TextOf(const linear::Call<TypeOperation>& call) {
                       "\"", one.done ? ": done" : "");
 }
 
-// What is wrong with the calls about one type; empty: nothing.
+// The flaw of the calls about one type; empty: none.
 std::string FlawOf(const TypeHistory& history) {
   const linear::Report report = linear::Check<TypeModel>(history);
   if (report.verdict == linear::Verdict::kLinearizable) return "";

@@ -30,7 +30,7 @@ class Twins {
     return found == records_.end() ? nullptr : &found->second;
   }
 
-  // What both say of an acquire: the worker, or the status.
+  // The result of an acquire: the worker, or the status.
   std::string Naive(const WorkerAcquire& acquire, absl::Time now) const {
     const auto found = worker::FindFree(SpaceName(), acquire, now, scan_);
     return found.ok() ? absl::StrCat(found->worker) : found.status().ToString();
@@ -106,7 +106,7 @@ TEST(WorkerBlocksTest, RandomHistories_AnswerAsAScanDoes) {
       for (const WorkerRange range : {WorkerRange{first, last}, WorkerRange{0, most - 1}}) {
         const WorkerAcquire acquire =
             AcquireOf(range, range.first + random() % (range.last - range.first + 1));
-        // At a time when few of them are free, too.
+        // Also at a time when few of them are free.
         for (const int64_t at : {now, now - 600}) {
           ASSERT_EQ(twins.Ours(acquire, At(at)), twins.Naive(acquire, At(at)))
               << range.first << ".." << range.last << " from " << acquire.start;

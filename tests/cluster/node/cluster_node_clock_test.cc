@@ -21,7 +21,7 @@ namespace locus {
 namespace {
 
 // Of elections: a node of the first kind stands several times before one of the second kind, which
-// votes for nobody until it has missed the leader for so long.
+// grants no vote until it has missed the leader for so long.
 constexpr std::chrono::milliseconds kSoon(500);
 constexpr std::chrono::milliseconds kLater(1200);
 
@@ -383,7 +383,7 @@ TEST_F(ClusterNodeClockTest, OperatorAdvancesATimeThatIsBehind_LeasesEndAndNoCei
   EXPECT_EQ(next->worker, grant->worker);
   EXPECT_GE(next->floor, grant->ceiling);
   EXPECT_GT(next->token, grant->token);
-  // The next leader goes on from there.
+  // The next leader continues from there.
   cluster.Kill(leader);
   EXPECT_LE(absl::AbsDuration(store->Show(space_)->now - clock_.Now()), absl::Milliseconds(60));
 }

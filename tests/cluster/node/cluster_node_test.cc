@@ -104,7 +104,7 @@ TEST_F(ClusterNodeTest, LeaderKilled_AnotherGoesOnWithAllThatWasAcknowledged) {
   EXPECT_EQ(store->Show(space_)->workers.size(), grants.size());
 }
 
-// Nobody asks: the leader ends the lease by itself.
+// Without any request, the leader ends the lease by itself.
 TEST_F(ClusterNodeTest, LeaseThatIsNotRenewed_IsEndedByTheLeader) {
   TestCluster cluster(3, clock_);
   auto store = cluster.Connect();
@@ -172,8 +172,8 @@ TEST_F(ClusterNodeTest, RequestsAtOnce_ShareCommands) {
   EXPECT_LT(after.commands - before.commands, static_cast<uint64_t>(kRenewals) / 4);
 }
 
-// Renewals wait for others, but not for ever, not behind a request that somebody waits for, and not
-// where many come.
+// Renewals wait for others, but not without end, not behind a request that a client waits for, and
+// not if many come.
 TEST_F(ClusterNodeTest, Renewals_AreGathered) {
   TestCluster cluster(1, clock_, {}, Gathering(absl::Minutes(3)));
   auto store = cluster.Connect();
@@ -258,7 +258,7 @@ TEST_F(ClusterNodeTest, NodeThatEnds_TellsItsStatusToWhoeverItAnswers) {
   EXPECT_EQ(others, 0);
 }
 
-// As after a step back to an older version: the log goes on where this one cannot.
+// As after a downgrade: the log contains a command that this version cannot apply.
 TEST_F(ClusterNodeTest, CommittedCommandOfANewerVersion_StopsTheNodeAndNamesTheEntry) {
   TestCluster cluster(1, clock_);
   ASSERT_TRUE(cluster.Connect()->Create(space_, {.first_ever = true}, clock_.Now()).ok());
@@ -313,8 +313,8 @@ TEST_F(ClusterNodeTest, ClocksOfFollowers_FollowTheLeaders) {
   ASSERT_GE(leader, 0);
   clock_.Jump(absl::Hours(1));
   cluster.Kill(leader);
-  // With the first command of a new leader; which soon hands over, because its clock is wrong, to
-  // the other one, whose clock is wrong, too.
+  // With the first command of a new leader. Its clock is wrong, so it soon hands over to the other
+  // node, whose clock is also wrong.
   EXPECT_TRUE(WaitUntil([&] {
     for (int i = 0; i < 3; ++i) {
       if (i != leader && cluster.node(i)->stats().clock_off > absl::Minutes(59)) return true;

@@ -71,7 +71,7 @@ TEST_F(PlanTest, OpinionThatTheClusterDidNotTake_IsToldAgain) {
   EXPECT_EQ(plan.Answered(Await(plan), kFailed, now_), std::nullopt);
 }
 
-// Another leader has told the cluster.
+// Another leader has given this verdict.
 TEST_F(PlanTest, HolderThatIsUnhealthyAlready_BecomesHealthyByOneSuccess) {
   Plan plan(limits_, 1);
   std::vector<Target> targets = Targets(7, 1);
@@ -95,7 +95,7 @@ TEST_F(PlanTest, AnswerForALeaseThatIsGone_ChangesNothing) {
   plan.Update({{LeaseOf(7, 2), {}, false}}, now_);
   EXPECT_EQ(plan.Answered(probe, kFailed, now_), std::nullopt);
   EXPECT_EQ(plan.under_way(), 0u);
-  // The same lease, lost and found, is another matter, too.
+  // The same lease, lost and found again, also counts as new.
   const Probe before = Await(plan);
   plan.Clear();
   plan.Update({{LeaseOf(7, 2), {}, false}}, now_);

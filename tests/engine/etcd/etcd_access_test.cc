@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS and accounts: what is refused, and what goes on by itself.
+// TLS and accounts: refusals, and failures that pass by themselves.
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -66,7 +66,7 @@ TEST_F(EtcdTlsTest, CertificateOfAnotherHost_IsRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Create(options))) << Create(options);
 }
 
-// It cuts the handshake off, as a member does that is being stopped.
+// It cuts the handshake off, like a member that is being stopped.
 TEST_F(EtcdTlsTest, PlainServer_IsUnavailable) {
   absl::Status status = Create(OptionsOf(SharedEtcd()));
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;

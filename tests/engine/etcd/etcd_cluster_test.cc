@@ -145,8 +145,8 @@ TEST_F(EtcdClusterTest, MembersWipedOneByOne_LoseNothing) {
   EXPECT_EQ(view->losses, 1u);
 }
 
-// Two members are lost for good, and the third had not heard of their last allocations. It keeps
-// its log, so a new process cannot tell.
+// Two members are lost, and the third had not heard of their last allocations. It keeps its log, so
+// a new process cannot notice.
 TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByEarlierClients) {
   int leader = -1;
   ASSERT_TRUE(WaitUntil([&] { return (leader = server_.Leader()) >= 0; }));

@@ -29,7 +29,7 @@ inline std::unique_ptr<EtcdSequencer> MustOpenSequencer(const EtcdOptions& optio
 inline std::unique_ptr<etcd::Connection> RawConnection(const EtcdOptions& options) {
   return etcd::Connection::Open(options).value();
 }
-// Puts a value past the engine, as somebody with etcdctl does.
+// Puts a value past the engine, as with etcdctl.
 inline void PutRaw(const EtcdOptions& options, const std::string& key, const std::string& value) {
   auto connection = RawConnection(options);
   etcd::Txn txn;

@@ -163,7 +163,7 @@ TEST_F(EtcdLossTest, OldDataDirectoryPutBack_IsNoticedByWhoAllocatedBefore) {
   ExpectNoticed(*store_, end);
 }
 
-// Not covered: nothing in the copy tells it from the original, and the new process knows nothing.
+// Not covered: nothing distinguishes the copy from the original, and the new process knows nothing.
 TEST_F(EtcdLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcessUntilDeclared) {
   AllocateSome(*store_);
   ASSERT_TRUE(server_.KeepData());

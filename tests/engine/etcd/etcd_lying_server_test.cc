@@ -234,7 +234,7 @@ std::string RandomAnswer(const std::string& path, std::mt19937& random) {
       R"({"response_range":{"kvs":[{"key":"aw==","value":"NQ==","mod_revision":"3"}]}})",
       R"({"response_range":{"kvs":[{"key":"aw==","value":"NSA5IDE=","mod_revision":"3"}]}})",
       R"({"response_range":{"more":true}})",
-      // What the test below answers with, cut short.
+      // The answer of the test below, cut short.
       R"({"response_txn":{"succeeded":true,"responses":[{"response_range":{}},{"response_put":{}}]}})",
       R"({"response_txn":{"responses":[{"response_txn":7}]}})", "{}", "null", "7"};
   std::string responses;

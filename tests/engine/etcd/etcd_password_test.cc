@@ -8,7 +8,7 @@
 namespace locus {
 namespace {
 
-// Where no authentication is enabled the password is sent and refused all the same.
+// Even without authentication enabled, the password is sent and refused.
 void OpenAndSearch(EtcdOptions options) {
   options.user = "somebody";
   options.request_timeout = absl::Seconds(20);

@@ -271,7 +271,7 @@ TEST(EtcdServerClockTest, Answers_NarrowTheSpanAndAlwaysHoldTheTime) {
   EXPECT_LT(width, absl::Milliseconds(30));
   EXPECT_FALSE(clock.At(absl::Minutes(20), absl::Minutes(10))) << "too long ago";
 
-  // Somebody set the clock by an hour.
+  // The clock was set by an hour.
   absl::Duration later = absl::Minutes(1);
   clock.Note(absl::FromUnixSeconds(absl::ToUnixSeconds(epoch + later) + 3600), later, later);
   TimeSpan span = *clock.At(later, later);

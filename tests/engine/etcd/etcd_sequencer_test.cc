@@ -113,7 +113,7 @@ TEST_F(EtcdSequencerTest, KeysWithTtl_BelongToALeaseThatOutlivesThem) {
   EXPECT_TRUE(found);
 }
 
-// Somebody revoked the lease, and its keys with it: new keys get a new one.
+// The etcd lease was revoked, and its keys with it: new keys get a new one.
 TEST_F(EtcdSequencerTest, LeaseThatIsGone_IsReplaced) {
   auto brief = MustOpenSequencer(options_, WithTtl(absl::Minutes(10)));
   ASSERT_TRUE(brief->Next("a").ok());

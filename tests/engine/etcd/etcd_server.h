@@ -20,10 +20,10 @@ class EtcdServer {
   explicit EtcdServer(int members = 1, std::vector<std::string> arguments = {},
                       std::string client_scheme = "http");
 
-  // All members (again), with what they have stored; waits for a leader, as WaitForLeader.
+  // Starts all members (again), with their stored data; waits for a leader, as WaitForLeader.
   bool Start();
   bool StartMember(int member);
-  // Until all members, which must run, name the same one, and that one does too.
+  // Waits until all members, which must run, name the same leader, the leader included.
   bool WaitForLeader();
   void KillHard();
   void KillHard(int member) { members_[member].server->KillHard(); }

@@ -140,7 +140,7 @@ TEST_F(EtcdStrictLossTest, OldDataDirectoryPutBack_IsNoticedByWhoCalledBefore) {
   ExpectRaisedOnceItRested(*Open());
 }
 
-// Not covered (docs/use/strict.md): nothing in the copy tells it from the original, and the new
+// Not covered (docs/strict.md): nothing distinguishes the copy from the original, and the new
 // process knows nothing.
 TEST_F(EtcdStrictLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcessUntilDeclared) {
   ASSERT_TRUE(server_.KeepData());
@@ -205,7 +205,8 @@ TEST_F(EtcdStrictLossTest, Maintenance_IsNoLoss) {
   EXPECT_EQ(Losses(), 0u);
 }
 
-// An owner at work: numbers go on while the store is away, and go on rising after it is back.
+// An owner at work: it keeps giving numbers while the store is away, and they keep rising after it
+// is back.
 class EtcdStrictOwnerTest : public EtcdStrictLossTest {
  protected:
   std::unique_ptr<StrictSequencer> OwnerAt(const EtcdOptions& options) {

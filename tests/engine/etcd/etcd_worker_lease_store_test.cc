@@ -142,7 +142,7 @@ TEST_F(EtcdWorkerTest, HoldersKey_IsThereWhileHeldAndGoesWithItsEtcdLease) {
   EXPECT_TRUE(Raw("orders/id/0000000001").has_value()) << "the record stays";
 }
 
-// Somebody revokes the etcd lease: holders go on, and their keys come back.
+// The etcd lease is revoked: holders keep working, and their keys come back.
 TEST_F(EtcdWorkerTest, EtcdLeaseRevoked_HolderGoesOn) {
   WorkerGrant grant = MustAcquire(*store_, "a", absl::Now());
   auto connection = RawConnection(options_);

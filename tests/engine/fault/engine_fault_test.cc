@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Four processes draw order IDs while their engine's server is killed, stalled, emptied or failed
-// over to a replica that lacks the last allocations: they go on for their horizon, recover by
-// themselves, and no ID comes twice.
+// over to a replica that lacks the last allocations: they keep working for their horizon, recover
+// by themselves, and no ID comes twice.
 //
 //   engine_fault_test                            a few hundred thousand IDs a test
 //   engine_fault_test --ids=25000000 [--rate=N]  so many IDs a test (scripts/soak)
@@ -47,7 +47,7 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
     return processes_->drawn() - drawn;
   }
 
-  // By the store: the process that noticed one may be killed before it can tell.
+  // Counted by the store: the process that noticed a loss may be killed before it can report it.
   int LossesNoted() {
     constexpr int kNoAnswer = 255;
     int losses = kNoAnswer;
@@ -78,8 +78,8 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
     ASSERT_TRUE(processes_->WaitForEach(10'000));
   }
 
-  // All recover without a restart, draw on to the wanted number, and none is there twice.
-  // `allowed`: a code beyond those that say "again" or "create it".
+  // All processes recover without a restart and draw up to the wanted number, and no ID comes
+  // twice. `allowed`: a code besides the ones that mean "again" or "create it".
   void ExpectRecovery(absl::StatusCode allowed = absl::StatusCode::kUnavailable) {
     uint64_t failures = processes_->failed_calls();
     ASSERT_TRUE(processes_->WaitForEach(20'000)) << "drawn " << processes_->drawn();
@@ -131,7 +131,8 @@ TEST_P(EngineFaultTest, Stalled_NobodyWaits) {
   target_->Stall();
   uint64_t meanwhile = DrawnWithin(absl::Seconds(5));  // longer than a call to the store takes
   EXPECT_EQ(processes_->failed_calls(), failed);
-  // Other programs may take most of the processors meanwhile; who waits draws next to nothing.
+  // Other programs may take most of the processors meanwhile; a process that waits draws next to
+  // nothing.
   EXPECT_GT(meanwhile, before / 2) << "at a tenth of the rate of before, or better";
   target_->Resume();
   ExpectRecovery();
@@ -145,7 +146,7 @@ TEST_P(EngineFaultTest, StartedAgainEmpty_NoIdTwice) {
   processes_->KillAndRestart(0);
   processes_->KillAndRestart(1);
   ASSERT_TRUE(processes_->WaitForEach(50'000));
-  // An emptied server may have no accounts until somebody makes them.
+  // An emptied server may have no accounts until they are created.
   ExpectRecovery(absl::StatusCode::kFailedPrecondition);
 }
 

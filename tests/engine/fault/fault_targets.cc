@@ -149,7 +149,7 @@ class ZookeeperTarget : public FaultTarget {
   ZookeeperServer ensemble_{3};
 };
 
-// Three processes that agree, as EtcdTarget; or only the one that leads is done harm to.
+// Three processes that agree, as EtcdTarget; or only the leader is harmed.
 class LocusdTarget : public FaultTarget {
  public:
   absl::StatusOr<std::shared_ptr<SegmentStore>> Open() override {

@@ -119,7 +119,7 @@ class LocusdStoreFaultTest : public ::testing::Test {
     };
   }
 
-  // All clients go on.
+  // All clients make progress.
   void ExpectProgress() {
     std::vector<size_t> before;
     auto each = [this](auto what) {
@@ -183,7 +183,8 @@ TEST_F(LocusdStoreFaultTest, LeaderStoppedBeyondAnElection_NothingTwiceAndNothin
     const int leader = cluster_.WaitForLeader();
     ASSERT_GE(leader, 0);
     cluster_.node(leader).process().Stall();
-    ExpectProgress();  // so another one leads; this one still believes to when it goes on
+    ExpectProgress();  // so another node leads; this one still believes that it leads when it
+                       // continues
     cluster_.node(leader).process().Resume();
     ExpectProgress();
   }

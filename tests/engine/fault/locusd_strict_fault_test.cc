@@ -54,7 +54,7 @@ class LocusdStrictFaultTest : public ::testing::Test {
     for (size_t i = 0; i < std::size(drawn_); ++i) drawers_.emplace_back([this, i] { Draw(i); });
   }
 
-  // Takes what it can, and hands a section over now and then, to the other or to anybody.
+  // Takes what it can, and hands a section over now and then, to the other or to any owner.
   void Move(int number) {
     StrictSequencer& owner = *owners_[static_cast<size_t>(number)];
     std::vector<uint32_t> all(kSections);
@@ -103,7 +103,7 @@ class LocusdStrictFaultTest : public ::testing::Test {
         << " hand-overs, " << failed_ << " calls of Take failed";
   }
 
-  // Those of now.
+  // The present ones.
   static void WaitUntilOwnershipsEnded() {
     const int64_t ended = Now() + absl::ToInt64Nanoseconds(SetOptions().ttl);
     EXPECT_TRUE(WaitUntil([ended] { return Now() > ended; }));
@@ -146,8 +146,8 @@ TEST_F(LocusdStrictFaultTest, LeaderKilled_NumbersRise) {
   ExpectProgress();
 }
 
-// It goes on when the others have led for longer than an ownership lasts, and believes to lead
-// still.
+// The node continues after the others have led for longer than an ownership lasts, and still
+// believes that it leads.
 TEST_F(LocusdStrictFaultTest, LeaderStoppedBeyondAnOwnership_NumbersRise) {
   const int leader = cluster_.WaitForLeader();
   ASSERT_GE(leader, 0);
@@ -158,7 +158,8 @@ TEST_F(LocusdStrictFaultTest, LeaderStoppedBeyondAnOwnership_NumbersRise) {
   ExpectProgress();
 }
 
-// No leader for longer than an ownership: owners stop to answer, and go on from what is stored.
+// No leader for longer than an ownership: owners stop answering, and continue from the stored
+// values.
 TEST_F(LocusdStrictFaultTest, AllStoppedBeyondAnOwnership_NumbersRise) {
   ExpectProgress();
   for (int i = 0; i < cluster_.size(); ++i) cluster_.node(i).process().Stall();

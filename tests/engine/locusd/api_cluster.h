@@ -28,7 +28,7 @@ class ApiCluster {
              TestCluster::Adjust adjust_node = {}, const std::string& api_host = "127.0.0.1");
   ~ApiCluster();
 
-  // The node goes on.
+  // The node keeps running.
   void StopServing(int node) { servers_.erase(node); }
   void Kill(int node);
   void Start(int node);

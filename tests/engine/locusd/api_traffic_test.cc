@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API of locusd does with requests before the cluster has them: forwards, limits, traces.
+// The API's handling of requests before they reach the cluster: forwarding, limits, traces.
 #include <deque>
 #include <future>
 #include <optional>
@@ -31,7 +31,7 @@ constexpr char kTraceId[] = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 class ApiTrafficTest : public ::testing::Test {
  protected:
-  // What each API tells its log, and the facts that each node applies.
+  // Collects each API's log events, and the facts that each node applies.
   ApiCluster::Adjust Listening(std::function<void(ApiOptions&)> more = {}) {
     return [this, more](int node, ApiOptions& options) {
       options.on_request = [this, node](const RequestEvent& event) {
@@ -214,7 +214,7 @@ TEST_F(ApiTrafficTest, ListingsBeyondTheirMost_AreRefusedUntilOneIsSent) {
   ApiCluster cluster(1, clock_);
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
   ASSERT_EQ(Send(cluster.endpoint(0), {"PUT", "/v1/spaces/orders", {}, CreateBody()}).status, 204u);
-  // What a server would send; it keeps an answer until then.
+  // The listing that a server would send; the server keeps an answer until then.
   auto list = [&cluster] {
     http::ServerRequest request;
     request.method = "GET";
@@ -365,8 +365,8 @@ TEST_F(ApiTrafficTest, AddressThatSendsTooMuch_Gets429_AndTheClientComesAgain) {
   EXPECT_EQ(cluster.Connect(hasty)->Show(space_).status().code(), absl::StatusCode::kUnavailable);
 }
 
-// The header alone frees nobody: in the second cluster this client's address is no member's, and in
-// the first it has ten times as much.
+// The header alone lifts no limit: in the second cluster this client's address is no member's, and
+// in the first its limit is ten times as high.
 TEST_F(ApiTrafficTest, ForwardedByAMember_HasALimitOfItsOwn_ByAnotherItHasNot) {
   for (const bool member : {true, false}) {
     ApiCluster cluster(1, clock_, {}, Listening([](ApiOptions& options) {

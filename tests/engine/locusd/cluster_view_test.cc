@@ -44,7 +44,7 @@ TEST(ClusterViewTest, MembersThatDoNotAnswer_CountAsFailedOnceTheLeaderLacksThem
   LocusdClusterView view = ViewOf(absl::Milliseconds(100), false);
   EXPECT_FALSE(view.IsMissing(view.Members()[1]));
   EXPECT_TRUE(view.Health().ok()) << view.Health();
-  // Killed a moment ago: nobody waits for kSilent to say so.
+  // Killed a moment ago: the view shows it before kSilent has passed.
   view = ViewOf(LocusdCluster::kFresh, false);
   EXPECT_FALSE(view.IsMissing(view.Members()[0]));
   EXPECT_TRUE(view.IsMissing(view.Members()[1]));

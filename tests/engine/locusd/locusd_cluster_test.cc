@@ -78,7 +78,8 @@ TEST_F(LocusdClusterTest, Show_TellsOfEachNodeAndOfTheSilentOnes) {
   cluster.Kill((leader + 2) % 3);
   ASSERT_TRUE(WaitUntil([&] { return !admin->Show().Health().ok(); }));
   EXPECT_THAT(Said(admin->Show().Health()), HasSubstr("UNAVAILABLE: no leader: 1 of 3 nodes"));
-  // Whichever node is asked last, the one that is left says more than those that are down.
+  // Whichever node is asked last, the error of the remaining one is reported, not those of the
+  // nodes that are down.
   for (size_t first = 0; first < 3; ++first) {
     LocusdOptions options = cluster.options();
     options.timeout = absl::Seconds(1);

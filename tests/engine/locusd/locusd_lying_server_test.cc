@@ -198,7 +198,7 @@ TEST(LocusdLyingServerTest, AnswersWithoutEnd_EndInTimeAndTakeLittleMemory) {
   EXPECT_LT(PeakMemoryMiB() - before, 192u);
 }
 
-// Pages that go back, stand still or overlap: no call goes on for ever.
+// Pages that go back, repeat or overlap: every call ends.
 TEST(LocusdLyingServerTest, PagesOfLeasesThatDoNotEnd_AreNoView) {
   auto page = [](std::string_view workers, std::string_view next) {
     std::string listed;
@@ -372,7 +372,7 @@ TEST(LocusdLyingServerTest, TextOfTheServer_IsEscapedInMessages) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("\\x1b[31mentry"));
 }
 
-// What is nearly right, changed at random.
+// Nearly correct answers, changed at random.
 TEST(LocusdLyingServerTest, RandomAnswers_HarmNobody) {
   const size_t before = PeakMemoryMiB();
   std::mt19937 random(5);

@@ -70,8 +70,8 @@ TEST_F(LocusdSegmentStoreTest, LeadersKilled_NoSequenceIsAllocatedTwice) {
   EXPECT_EQ(view->sections.at(0).head, end);
 }
 
-// The data of all nodes are put back from an older copy: nothing in the cluster can tell, but a
-// process that lives has seen more.
+// The data of all nodes are put back from an older copy: nothing in the cluster shows it, but a
+// live process has seen more.
 TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_SeenShowsTheLoss) {
   ApiCluster cluster(3, clock_);
   auto store = Segments(cluster, clock_);
@@ -101,8 +101,8 @@ TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_SeenShowsTheLoss) {
   EXPECT_EQ(store->Show(space_, clock_.Now())->losses, before->losses + 1);
 }
 
-// The same, and nobody is left who has seen more: what was allocated since the copy is allocated
-// again, unless an operator says that there was a loss.
+// The same, and no process is left that has seen more: all allocations since the copy repeat,
+// unless an operator declares the loss.
 TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_RepeatUntilSomebodyKnowsBetter) {
   ApiCluster cluster(1, clock_);
   auto store = Segments(cluster, clock_);

@@ -20,7 +20,7 @@ std::unique_ptr<LocusdStrictStore> MustOpen(const LocusdOptions& options, Clock&
   return *std::move(store);
 }
 
-// Of the clients: it goes on where the nodes' clocks are set.
+// The clients' clock: it continues when the nodes' clocks are set.
 class ClientClock : public Clock {
  public:
   explicit ClientClock(Clock& nodes) : nodes_(nodes) {}
@@ -105,8 +105,8 @@ TEST_F(LocusdStrictStoreTest, LeadersKilled_EachCallIsCarriedOutOnce) {
   EXPECT_EQ(view->losses, 0u);
 }
 
-// The data of all nodes are put back from an older copy: nothing in the cluster can tell, but an
-// owner that lives knows of more.
+// The data of all nodes are put back from an older copy: nothing in the cluster shows it, but a
+// live owner knows of more.
 TEST_F(LocusdStrictStoreTest, AllNodesPutBack_AnOwnerShowsTheLoss) {
   ApiCluster cluster(3, clock_);
   auto store = MustOpen(cluster.options(), clock_);
@@ -133,7 +133,7 @@ TEST_F(LocusdStrictStoreTest, AllNodesPutBack_AnOwnerShowsTheLoss) {
   EXPECT_GE(Take(*store, "b", 5).start, kStrictLossMargin);
 }
 
-// As where a set was deleted by hand: it begins at 0, until an owner of before comes.
+// As where a set was deleted by hand: it begins at 0, until an earlier owner comes.
 TEST_F(LocusdStrictStoreTest, ClusterBegunAnew_GrantsNothingUntilOwnersFromBeforeHaveEnded) {
   ApiCluster cluster(1, clock_);
   auto store = MustOpen(cluster.options(), clock_);
@@ -173,7 +173,7 @@ TEST_F(LocusdStrictStoreTest, MostSectionsOfACall_AreOneCommand) {
   EXPECT_LE(cluster.nodes().node(0)->stats().commands, commands + 2) << "one, and maybe the time";
   EXPECT_EQ(cluster.nodes().node(0)->stats().strict_sections, kMostSectionsAtOnce);
   EXPECT_EQ(cluster.nodes().node(0)->stats().strict_owners, 1u);
-  // Others are told who has them: each owner once.
+  // Other callers get the owners' names: each owner once.
   take.owner = Owner("b");
   const auto held = store->Take(set_, options_, take);
   ASSERT_TRUE(held.ok()) << held.status();

@@ -274,7 +274,8 @@ TEST(StrictClientTest, ManyCallersOfAnOwnerThatIsCutOff_LookForAnotherTogether) 
   std::vector<std::thread> callers;
   for (int i = 0; i < 8; ++i) {
     callers.emplace_back([&] {
-      // Long enough that no answer is missed, which would make the client look for others, too.
+      // Long enough that no answer is missed, which would also make the client look for other
+      // owners.
       EXPECT_FALSE(client->Next(300, In(2000)).ok());
     });
   }

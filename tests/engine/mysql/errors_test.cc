@@ -58,7 +58,7 @@ TEST(ErrorsTest, ValuesOfRows_AreNotQuoted) {
   EXPECT_EQ(TextWithoutValues(1114, "The table 't' is full"), "The table 't' is full");
 }
 
-// What stays wrong however often it is tried, as a server reports it.
+// Errors that repeat however often the statement is tried, as a server reports them.
 TEST(ErrorsTest, StatementsThatStayWrong_ArePermanent) {
   MariadbServer server;
   ASSERT_TRUE(server.Start());

@@ -33,7 +33,7 @@ GaleraCluster::GaleraCluster() {
         "wsrep-node-address=127.0.0.1",
         "wsrep-sst-method=rsync",
         absl::StrCat("wsrep-sst-receive-address=127.0.0.1:", FreePort()),
-        // Whoever is gone is missed after three seconds: tests wait for it.
+        // A node that is gone is missed after three seconds: tests wait for it.
         absl::StrCat("wsrep-provider-options=\"gmcast.listen_addr=tcp://127.0.0.1:", group_ports[i],
                      ";base_port=", group_ports[i], ";ist.recv_addr=127.0.0.1:", FreePort(),
                      ";gcache.size=16M;evs.suspect_timeout=PT3S;"

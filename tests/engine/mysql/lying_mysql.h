@@ -35,7 +35,7 @@ std::string MysqlError(unsigned number, std::string_view sqlstate, std::string_v
 // answers to each.
 std::vector<FakeResult> HonestResults(const std::string& statements);
 
-// What to send for a text of statements; empty: hang up.
+// The bytes to send for a text of statements; empty: hang up.
 using MysqlLie = std::function<std::string(const std::string& statements)>;
 // Greets, accepts any password, then answers each statement text by `lie`.
 void ServeMysql(LyingPeer& peer, const MysqlLie& lie,
@@ -52,8 +52,8 @@ class RandomLies {
  public:
   explicit RandomLies(uint32_t seed) : random_(seed) {}
   std::string Answer(const std::string& statements);
-  // Whether the last answer was cut off, after which an honest server would go on and this one has
-  // to hang up.
+  // Whether the last answer was cut off, after which an honest server would continue and this one
+  // has to hang up.
   bool cut_off() const { return cut_off_; }
 
  private:

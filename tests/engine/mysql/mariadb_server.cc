@@ -52,7 +52,7 @@ fs::path WhereIs(const std::string& program) {
   return {};
 }
 
-// What an upgrade of this program changes.
+// Changes with an upgrade of this program.
 std::string Stamp(const std::string& program) {
   struct stat about = {};
   stat(WhereIs(program).c_str(), &about);

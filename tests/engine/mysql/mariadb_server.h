@@ -19,8 +19,7 @@
 
 namespace locus {
 
-// A session of a test, for statements of any shape on a server that tells the truth.
-// Thread safety: none.
+// A session of a test, for statements of any shape on an honest server. Thread safety: none.
 class SqlSession {
  public:
   static absl::StatusOr<std::unique_ptr<SqlSession>> Open(const MysqlOptions& options);
@@ -78,7 +77,7 @@ class MariadbServer {
 
   // For `database` by the account "locus"; makes the database.
   MysqlOptions OptionsFor(const std::string& database);
-  // As OptionsFor, but of whom the server has nothing yet.
+  // As OptionsFor, but for an account that the server does not have yet.
   MysqlOptions Account(const std::string& database) const;
 
  private:
@@ -101,7 +100,7 @@ int RunProgram(const std::vector<std::string>& words, const std::string& out = "
 
 // The server that the tests of a program share; started at the first call.
 MariadbServer& SharedMariadb();
-// A database on it that nobody else uses.
+// A database on it that no other test uses.
 MysqlOptions FreshMariadbDatabase();
 
 }  // namespace locus

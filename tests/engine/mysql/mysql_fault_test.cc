@@ -13,8 +13,8 @@ namespace {
 
 constexpr char kDatabase[] = "locus_fault";
 
-// What uses the engine runs in child processes: in the tests' own process its watchdog thread would
-// stay, and DrawingProcesses fork.
+// The engine runs in child processes: in the tests' own process its watchdog thread would stay, and
+// DrawingProcesses fork.
 class MysqlFaultTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -120,9 +120,9 @@ TEST_F(MysqlFaultTest, ServerEmptied_GoesOnOnceSomebodyCreatesItAgain) {
   ExpectNoIdTwice(*drawing);
 }
 
-// A lease whose COMMIT is cut off may have been granted: nothing of it comes again. The last test,
-// since its own process uses the engine; its children start no threads.
-TEST_F(MysqlFaultTest, ServerKilledWhileLeasing_NothingIsLeasedTwice) {
+// An allocation whose COMMIT is cut off may have been granted, so its sequences never come again.
+// This test must be the last: its own process uses the engine, and its children start no threads.
+TEST_F(MysqlFaultTest, ServerKilledWhileAllocating_NothingIsAllocatedTwice) {
   auto store = MustOpen(options_);
   uint64_t end = 0;
   int unavailable = 0;
@@ -131,12 +131,12 @@ TEST_F(MysqlFaultTest, ServerKilledWhileLeasing_NothingIsLeasedTwice) {
   ASSERT_NE(shared, MAP_FAILED);
   auto* leases = static_cast<std::atomic<int>*>(shared);  // granted so far, as the killer sees them
   for (int kill = 0; kill < 3; ++kill) {
-    std::atomic<int>& granted = *leases;
+    std::atomic<int>& granted = *allocations;
     granted = 0;
     ChildProcess killer([&, kill] {
-      bool leasing = WaitUntil([&] { return granted > 2 * kill; });
+      bool allocating = WaitUntil([&] { return granted > 2 * kill; });
       server_.SignalKill();
-      return leasing ? 0 : 1;
+      return allocating ? 0 : 1;
     });
     while (true) {
       std::vector<SegmentRequest> requests;

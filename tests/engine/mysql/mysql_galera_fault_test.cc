@@ -57,7 +57,7 @@ TEST_F(MysqlGaleraFaultTest, NodeWithoutItsMajority_IsUnavailableUntilTheOthersA
   ASSERT_TRUE(WaitUntil([&] { return !TryAllocate(*store).ok(); }));
   absl::Status status = TryAllocate(*store).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  // As an operator does who knows that the others are gone for good.
+  // An operator does this who knows that the other nodes will not return.
   ASSERT_EQ(RunProgram({"mariadb", "--no-defaults", "-h127.0.0.1",
                         absl::StrCat("-P", cluster_.node(0).port()), "-uroot", "-e",
                         "SET GLOBAL wsrep_provider_options='pc.bootstrap=YES'"}),

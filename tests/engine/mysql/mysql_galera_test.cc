@@ -98,7 +98,7 @@ TEST(MysqlGaleraTest, Identity_IsTheClustersWhateverNode) {
   }
 }
 
-// A node that tries a failed statement again by itself has already told the first attempt's number.
+// A node that repeats a failed statement by itself has already returned the first attempt's number.
 TEST(MysqlGaleraTest, ConflictsBetweenNodes_GiveNoNumberTwice) {
   GaleraDatabase database;
   constexpr int kThreads = 6, kCalls = 150;
@@ -128,7 +128,7 @@ TEST(MysqlGaleraTest, ConflictsBetweenNodes_GiveNoNumberTwice) {
   std::cout << all.size() << " numbers, " << conflicts << " conflicts\n";
 }
 
-// What a process has seen at one node the next one may not have applied yet: that is no loss.
+// The next node may not have applied yet all that a process has seen at the first: that is no loss.
 TEST(MysqlGaleraTest, NodeThatLags_IsNoLoss) {
   GaleraDatabase database;
   std::vector<std::unique_ptr<MysqlSegmentStore>> stores;

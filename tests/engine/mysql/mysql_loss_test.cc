@@ -35,7 +35,7 @@ class MysqlLossTest : public ::testing::Test {
     for (int i = 0; i < allocations; ++i) end = EndOf(Allocate(store));
     return end;
   }
-  // The identity tells tables apart by the second in which they were made.
+  // The identity distinguishes tables by the second in which they were made.
   void WaitForAnotherSecond() {
     // The kernel stamps files by a clock that is some milliseconds late.
     const absl::Time next =

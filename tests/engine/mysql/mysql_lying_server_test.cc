@@ -170,7 +170,7 @@ TEST(MysqlLyingServerTest, ValuesThatCannotBe_AreDataLoss) {
 TEST(MysqlLyingServerTest, FloodingServer_TakesNeitherMemoryNorTime) {
   const size_t before = PeakMemoryMiB();
   const std::string column = MysqlAnswer({Table(1, 0)}).substr(5, 40);
-  std::vector<std::pair<std::string, std::string>> floods;  // how it begins, and goes on
+  std::vector<std::pair<std::string, std::string>> floods;  // its beginning, and its repeated part
   std::string one = MysqlAnswer({Table(2, 1)});
   std::string without_end = one.substr(0, one.size() - 9);
   std::string row = MysqlPacket(0,
@@ -191,7 +191,7 @@ TEST(MysqlLyingServerTest, FloodingServer_TakesNeitherMemoryNorTime) {
       ServeMysql(peer, [&](const std::string& statements) {
         if (!absl::StrContains(statements, "RETURNING")) return Honest(statements);
         peer.Send(begin);
-        // The numbers of the messages go on by one, or the library stops reading at once.
+        // The numbers of the messages must rise by one, or the library stops reading at once.
         uint8_t number = static_cast<uint8_t>(begin.empty() ? 1 : begin.size() < 9 ? 2 : 6);
         while (true) {
           std::string numbered = many;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of docs/run/engines-mysql.md for MariaDB, run as they stand there.
+// The commands of docs/operations-engines.md for MariaDB, run exactly as written there.
 #include <fstream>
 
 #include "absl/strings/match.h"
@@ -90,8 +90,8 @@ TEST(MysqlRunbookTest, DumpAndRestore_LoseNothing) {
   EXPECT_GE(FirstOf(Allocate(*MustOpen(options))), end);
 }
 
-// Processes go on while a dump is read in. What they allocated after locus_birth was made anew, and
-// before the tables behind it were, would be dropped, and allocated again later.
+// Processes keep working while a dump is read in. Segments that they allocate after locus_birth is
+// made anew, but before the later tables are, would be dropped and allocated again.
 TEST(MysqlRunbookTest, HalfOfADump_AllocatesNothing) {
   MariadbServer server;
   ASSERT_TRUE(server.Start());

@@ -60,8 +60,7 @@ TEST_F(MysqlTest, StoreTime_IsTheServersClock) {
   }
 }
 
-// What the one statement decides, decided by the rules: beside a store in memory, by the same
-// clock.
+// The one statement decides as the rules do: compared with a store in memory, by the same clock.
 TEST_F(MysqlTest, RandomAllocations_AreAsTheRulesSay) {
   fakes::ManualClock clock;
   auto store = MustOpen(options_);
@@ -113,7 +112,7 @@ TEST_F(MysqlTest, AllocationOfOneSection_IsOneStatement) {
   EXPECT_EQ(transactions(), before);
 }
 
-// An allocation under way must not be waited for by whoever only reads the space's row.
+// A call that only reads the space's row must not wait for an allocation under way.
 TEST_F(MysqlTest, SpaceLockedByAnother_AllocationOfOneSectionGoesOn) {
   auto store = MustOpen(options_);
   CreateSpace(*store);

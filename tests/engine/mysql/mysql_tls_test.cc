@@ -95,7 +95,7 @@ class MysqlTlsTest : public ::testing::Test {
   static void ExpectRefused(const MysqlOptions& options, absl::string_view sign) {
     ExpectFailure(options, absl::StatusCode::kFailedPrecondition, sign);
   }
-  // By the number that a handshake which was cut off has, too.
+  // A handshake that was cut off has the same number.
   static void ExpectUntrusted(const MysqlOptions& options, absl::string_view sign) {
     ExpectFailure(options, absl::StatusCode::kUnavailable, sign);
   }
@@ -204,7 +204,7 @@ class HandshakeCutter {
           if (got > 0 && !peer.Send({bytes, static_cast<size_t>(got)})) return;
         }
       });
-      // The first message asks for TLS; who only looks whether the port accepts sends none.
+      // The first message asks for TLS; a mere check whether the port accepts sends none.
       std::string asked = peer.Receive();
       if (!asked.empty() && handshakes_++ < cuts_) asked.clear();
       while (!asked.empty() &&
@@ -224,7 +224,7 @@ class HandshakeCutter {
 };
 
 // A handshake that is cut off has the number of a certificate that does not verify, and the texts
-// are those of a library: a service that waits must not end for good.
+// are those of a library: a service that waits must not give up.
 TEST_F(MysqlTlsTest, HandshakeCutOff_IsTriedAgainByTheCaller) {
   HandshakeCutter twice(server_->port(), 2);
   MysqlOptions options = Options();

@@ -189,7 +189,7 @@ TEST_F(MysqlWorkerLeaseTest, StalledServer_IsUnavailableWithinTheBound) {
             absl::StatusCode::kUnavailable);
   server.Resume();
   EXPECT_TRUE(WaitUntil([&] { return store->Renew(space_, RenewalOf(*grant, "a")).ok(); }));
-  // The same call again, as a caller sends it that got no answer.
+  // The same call again, like a caller that got no answer.
   auto again = patient->Acquire(space_, Wish("a"));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->token, grant->token);

@@ -64,7 +64,7 @@ inline OrderId IdOf(uint16_t gene, uint64_t sequence) {
   return OrderId::FromParts(ShardGene::FromUint16(gene), sequence).value();
 }
 inline std::string Hex(const OrderId& id) { return internal::HexOf(id.ToBytes()); }
-// What clients write: a number to a BIGINT column, bytes to a VARBINARY column.
+// The literal that clients write: a number for a BIGINT column, bytes for a VARBINARY column.
 inline std::string Literal(const OrderId& id) { return "0x" + Hex(id); }
 
 class SchemaTest : public ::testing::Test {

@@ -8,12 +8,12 @@ namespace {
 using mysql::Result;
 using ::testing::ElementsAre;
 
-// Writers on orders of their own while the table changes: what they were told last must be there.
+// Writers on orders of their own while the table changes: all acknowledged writes must be there.
 class WidenTest : public SchemaTest {
  protected:
   static constexpr int kWriters = 3;
 
-  // What a writer knows: the version of each of its orders that is there.
+  // A writer's knowledge: the present version of each of its orders.
   struct Writer {
     std::map<OrderId, uint64_t> rows;
     uint64_t retried = 0;
@@ -96,7 +96,7 @@ class WidenTest : public SchemaTest {
 
 TEST_F(WidenTest, WhileOrdersAreWritten_NothingIsLostAndEveryRowIsConverted) {
   Create("orders");
-  // Rows that nobody touches: the copy alone brings them.
+  // Rows that no writer touches: the copy alone brings them.
   std::vector<OrderId> old = Ids(false);
   Insert("orders", old);
   auto before = sql_.Rows(

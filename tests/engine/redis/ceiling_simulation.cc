@@ -142,7 +142,7 @@ class World {
     server.term = master.term;
   }
 
-  // What the activity does next of its own.
+  // The activity's next step.
   void Advance(size_t i) {
     Activity& activity = activities_[i];
     if (activity.waiting) {
@@ -192,7 +192,7 @@ class World {
   }
 
   void Connect(Process& process) {
-    // Mostly the newest master; while there are two, whoever still points at the old one.
+    // Mostly the newest master; while there are two, possibly the old one.
     process.server = servers_[0].master && servers_[1].master ? Below(2) : Master();
     process.run = servers_[process.server].run;
     process.term = servers_[process.server].term;

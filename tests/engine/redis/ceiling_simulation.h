@@ -7,7 +7,7 @@
 
 namespace locus {
 
-// What is broken in a simulated run, to show that the invariants would notice.
+// The flaw of a simulated run, to show that the invariants would notice it.
 enum class CeilingFault {
   kNone,
   kRaiseAfterUse,       // Redis passes the ceiling, which is raised afterwards
@@ -21,10 +21,10 @@ enum class CeilingFault {
 
 // Runs one seed: processes that share one key on two Redis servers and one durable sequencer. The
 // simulation owns the network and the servers: messages are delayed, reordered, lost, executed
-// after the asker gave up; a replica lags, takes over, loses the role again; a master goes on
-// beside its successor for a while; servers restart empty or from an old dump, and are flushed.
-// No number may be given out twice; while there is one master at a time, each must be above all
-// given out before. Returns what was violated; empty: nothing.
+// after the asker gave up; a replica lags, takes over, loses the role again; a master keeps serving
+// beside its successor for a while; servers restart empty or from an old dump, and are flushed. No
+// number may be given out twice; while there is one master at a time, each must be above all given
+// out before. Returns the violation; empty: none.
 std::string SimulateCeiling(uint64_t seed, CeilingFault fault);
 
 // How much the runs so far have covered.

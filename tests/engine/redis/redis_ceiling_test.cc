@@ -232,7 +232,7 @@ TEST_F(RedisCeilingTest, RolesChangedUnderAQuietConnection_NothingRepeats) {
   Draw(*quiet, 200);
 }
 
-// A replica has its master's replication ID, and may take writes all the same.
+// A replica has its master's replication ID, and may still accept writes.
 TEST_F(RedisCeilingTest, WritableReplicaUnderAnOldConnection_GivesOutNothing) {
   RedisServer other;
   auto before = Open();
@@ -394,7 +394,7 @@ TEST_F(RedisCeilingTest, SpoiltKey_IsDataLoss) {
   EXPECT_TRUE(absl::IsDataLoss(sequencer->Next("k").status())) << "above its ceiling";
 }
 
-// What Redis holds of "k", as the protocol puts it.
+// The state of "k" in Redis, in the protocol's terms.
 ceiling::Held Held(RedisServer& server, const std::string& master) {
   ceiling::Held held;
   std::vector<std::string> fields = absl::StrSplit(

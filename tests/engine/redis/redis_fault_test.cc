@@ -200,7 +200,7 @@ TEST(RedisFaultTest, UserWithTheDocumentedRights_CanDoAllAndOneWithoutIsTold) {
   SegmentRequest request;
   EXPECT_TRUE((*store)->Allocate(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).ok());
   EXPECT_TRUE((*store)->Show(SpaceName(), absl::Now()).ok());
-  // Also one who was made before types of sequences were listed in parts.
+  // Also an account from before sequence types were listed in parts.
   for (const char* right : {"-hscan", "+hscan"}) {
     server.AskWords({"ACL", "SETUSER", "orders", right});
     auto types = RedisSequenceTypeStore::Open(options);

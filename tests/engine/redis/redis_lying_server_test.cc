@@ -206,7 +206,7 @@ class RandomReplies {
     for (uint32_t i = 0; i < size; ++i) bytes += static_cast<char>(random_());
     return bytes;
   }
-  // What the scripts say, in any order.
+  // Texts that the scripts return, in any order.
   std::string Script() {
     uint32_t size = 1 + Pick(9);
     std::string reply = absl::StrCat("*", size, "\r\n");

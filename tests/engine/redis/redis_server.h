@@ -62,7 +62,7 @@ class RedisSentinel {
   std::unique_ptr<PrivateServer> server_;
 };
 
-// The answer of whoever listens on `port`, as above.
+// The answer of the process that listens on `port`, as above.
 std::string AskRedis(uint16_t port, const std::vector<std::string>& words);
 
 }  // namespace locus

@@ -90,8 +90,8 @@ class RedisWorkerTest : public ::testing::Test {
                                     const std::string& nonce) {
     return store.Renew(space_, RenewalOf(grant, nonce, now()));
   }
-  // The store has forgotten `lost`, whose holder is alive. Nobody gets its ID while that may be;
-  // the holder, if it renews, keeps it.
+  // The store has forgotten `lost`, whose holder is alive. No other holder gets its ID while that
+  // may be so; the holder, if it renews, keeps it.
   void ExpectLossNoticed(WorkerLeaseStore& store, const WorkerGrant& lost,
                          const std::string& nonce) {
     const absl::Status status = TryAcquire(store, "other").status();

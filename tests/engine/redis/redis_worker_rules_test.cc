@@ -86,7 +86,7 @@ class RedisWorkerRulesTest : public ::testing::Test {
     server_.AskWords(words);
   }
 
-  // What the rules make of it. The change of identity comes first.
+  // The rules' decision. The change of identity comes first.
   Outcome PlanOf(const WorkerAcquire& request) {
     if (!exists_) return Refused(worker::NoSuchSpace(name_));
     absl::Status clock = worker::CheckClock(request.term, request.caller_now, now());

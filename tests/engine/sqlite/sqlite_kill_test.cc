@@ -212,7 +212,7 @@ TEST_F(SqliteKillTest, OldCopyRenamedIntoPlace_NoIdTwice) {
     uint64_t losses = LossesOf(directory_ / "old.db");
     WaitForAll(400);
     WhileLocked([&] {
-      // In this order: who opened the old file without its log would see it rewound.
+      // In this order: a process that opened the old file without its log would see it rewound.
       fs::rename(directory_ / "old.db", path_);
       for (const char* suffix : {"-wal", "-shm"}) fs::remove(path_ + suffix);
     });
@@ -223,8 +223,7 @@ TEST_F(SqliteKillTest, OldCopyRenamedIntoPlace_NoIdTwice) {
   ExpectNoIdTwice();
 }
 
-// As operators do who do not read the manual: nothing locked, nobody stopped, the log removed
-// first.
+// A restore against the manual: nothing locked, no process stopped, the log removed first.
 TEST_F(SqliteKillTest, OldCopyPutBackCarelessly_NoIdTwice) {
   WhileLocked([&] { CopyWithItsLog(path_, directory_ / "old.db"); });
   for (int i = 0; i < 8; ++i) {

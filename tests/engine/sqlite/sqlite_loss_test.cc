@@ -110,7 +110,7 @@ TEST_F(SqliteTest, LossInOneSpace_LiftsAllSpaces) {
   EXPECT_EQ(store->Show(other, clock_.Now())->losses, 2u);
 }
 
-// Clears away the log and its index too, as an operator does who restores a file.
+// Also removes the log and its index, as in a restore of the file.
 void RemoveLog(const std::string& path) {
   fs::remove(path + "-wal");
   fs::remove(path + "-shm");
@@ -135,8 +135,8 @@ TEST_F(SqliteTest, OldCopyRenamedIntoPlace_IsNoticedByOldAndNewHandles) {
   EXPECT_GE(FirstOf(by_old), EndOf(by_new)) << "the handle opened the new file";
 }
 
-// As an operator does who restores a file under running processes: they must not go on with the
-// log that only they still have open.
+// A restore under running processes: they must not continue with the log that only they still have
+// open.
 TEST_F(SqliteTest, LogRemovedUnderAnOpenHandle_ItWorksOnANewLogAndRepeatsNothing) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
@@ -170,7 +170,7 @@ TEST_F(SqliteTest, OldCopyWrittenInPlace_IsNoticed) {
   EXPECT_GE(FirstOf(reply), end);
 }
 
-// The log still holds the latest identity, but not every section's head: the sums tell.
+// The log still holds the latest identity, but not every section's head: the sums show it.
 TEST_F(SqliteTest, OldCopyWrittenInPlaceUnderOpenHandles_RepeatsNothing) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
@@ -240,7 +240,7 @@ TEST_F(SqliteTest, FileAndSidecarPutBackTogether_RepeatUntilSomebodyKnowsBetter)
   EXPECT_TRUE(Allocate(*store, 0, seen).loss_noticed) << "and this is how it closes";
 }
 
-// Not covered: a copy elsewhere that goes on granting.
+// Not covered: a copy elsewhere that still grants.
 TEST_F(SqliteTest, CopyThatStillGrants_RepeatsTheOthersSequences) {
   CreateSpace(*MustOpen(path_));
   fs::copy_file(path_, directory_ / "copy.db");
@@ -276,7 +276,7 @@ TEST_F(SqliteTest, ClockThatWasAheadAndALostSidecar_AreRepairedTogether) {
   EXPECT_GE(FirstOf(Allocate(*store)), end);
 }
 
-// The commands of docs/run/engines-sqlite.md, run as they stand there, under an open handle.
+// The commands of docs/operations.md, run exactly as written there, under an open handle.
 using SqliteRestoreTest = SqliteTest;
 
 // The indented lines of steps 1 to 3 of the section "Restoring".
@@ -315,7 +315,7 @@ TEST_F(SqliteRestoreTest, StepsOfTheRunbook_LoseNothing) {
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
   EXPECT_EQ(store->Show(space_, clock_.Now())->losses, 2u);
-  // What was moved aside is whole: the log has the newest allocations.
+  // The files that were moved aside are whole: the log has the newest allocations.
   EXPECT_EQ(MustOpen(directory_ / "lost.db", false)->Show(space_, clock_.Now())->sections[0].head,
             end);
 }

@@ -153,8 +153,8 @@ TEST_F(SqliteSequencerTest, FileThatIsMountedAlone_IsRefused) {
   EXPECT_EQ(code, 0);
 }
 
-// The host's clock has passed the time at which the counter is forgotten, as it jumped ahead: the
-// time since boot has not.
+// The host's clock jumped ahead, past the time at which the counter is forgotten. The time since
+// boot has not.
 TEST_F(SqliteSequencerTest, ClockThatJumpedAhead_ForgetsNoCounterOfThisBoot) {
   SequencerOptions options;
   options.ttl = absl::Hours(1);

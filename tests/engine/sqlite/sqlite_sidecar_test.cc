@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sidecar beside a database file: how many spaces it holds, what it remembers of them, what a
-// failed write leaves of it, who may lock it.
+// The sidecar beside a database file: the number of spaces it can hold, its memory of them, its
+// state after a failed write, and the right to lock it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Zookeeper, SegmentStoreContract,
 
 class ZookeeperSegmentStoreTest : public ::testing::Test {
  protected:
-  // Past the store, as somebody with zkCli does.
+  // Writes past the store, as with zkCli.
   void Put(const std::string& path, const std::string& value) {
     auto session = Session::Open(options_).value();
     const bool there = session->Get(path, session->Deadline())->has_value();

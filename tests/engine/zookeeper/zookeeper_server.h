@@ -52,7 +52,7 @@ class ZookeeperServer {
 
 // One for the whole test program, one member; started at first use.
 ZookeeperServer& SharedZookeeper();
-// SharedZookeeper under a prefix that nobody used before.
+// SharedZookeeper under a new prefix.
 ZookeeperOptions FreshZookeeperPrefix();
 
 }  // namespace locus

@@ -216,7 +216,7 @@ void Cluster::Do(Node& node, Actions actions) {
       Fail(
           absl::StrCat("nodes ", leader->second, " and ", core.self(), " lead term ", core.term()));
     }
-    // What was committed in its own term, or in a later one whose votes were faster, it may lack.
+    // It may lack entries committed in its own term, or in a later one whose votes were faster.
     for (Index i = core.first_index(); i < truth_.size() && truth_[i].known < core.term(); ++i) {
       if (core.TermAt(i) != truth_[i].term) {
         Fail(absl::StrCat("leader ", core.self(), " of term ", core.term(), " lacks entry ", i));
@@ -248,7 +248,7 @@ void Cluster::Sync(Node& node, size_t writes) {
 
 void Cluster::Crash(Node& node) {
   ++counts_.crashes;
-  // Some of what was not synced may have reached the disk all the same, in order.
+  // Some writes that were not synced may have reached the disk anyway, in order.
   size_t kept = node.unsynced.empty() ? 0 : Draw(node.unsynced.size() + 1);
   for (; kept > 0; --kept) {
     node.disk.Do(node.unsynced.front());

@@ -14,7 +14,7 @@
 
 namespace locus::raft {
 
-// What a node's disk holds; a naive one, which the store of the real node is like.
+// A node's disk: a naive model of the real node's store.
 struct Disk {
   Vote vote;
   SnapshotMark snapshot;
@@ -24,7 +24,7 @@ struct Disk {
   void Do(const Write& write);
 };
 
-// What the simulated shell does wrong, for the flaws that are not the core's.
+// Flaws of the simulated shell, beside those of the core.
 enum class ShellFlaw {
   kNone,
   kRepliesBeforeFsync,
@@ -46,7 +46,7 @@ class Cluster {
   };
   Cluster(uint64_t seed, const Options& options);
 
-  // What went wrong; empty: nothing.
+  // Returns the violation; empty: none.
   std::string Run();
 
   struct Counts {

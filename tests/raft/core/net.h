@@ -45,7 +45,7 @@ class Net {
     DeliverUntil(
         nodes, [] { return false; }, leader_is_alive);
   }
-  // The same until `done`; the rest is lost, too.
+  // The same until `done`; the remaining messages are lost.
   void DeliverUntil(const std::set<NodeId>& nodes, const std::function<bool()>& done,
                     bool leader_is_alive = false) {
     while (!parcels_.empty()) {

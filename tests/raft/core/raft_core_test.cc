@@ -60,7 +60,7 @@ TEST(RaftCoreTest, NothingIsAnsweredBeforeItIsDurable) {
   Actions again = core.Receive(2, VoteRequest{2, 1, 1, false, false, 1}, false);
   EXPECT_FALSE(again.write);
   EXPECT_EQ(again.sends[0].after, actions.write->number);
-  // Nobody else gets it.
+  // No other node gets the vote.
   Actions other = core.Receive(3, VoteRequest{2, 1, 1, false, false, 1}, false);
   EXPECT_FALSE(std::get<VoteReply>(other.sends[0].message).granted);
   Actions append =
@@ -205,7 +205,7 @@ TEST(RaftCoreTest, Transfer_ElectsTheOtherAtOnce) {
   net.DeliverAmong(net.all(), /*leader_is_alive=*/true);
   EXPECT_EQ(net[3].role(), Role::kLeader);
   EXPECT_EQ(net[1].role(), Role::kFollower);
-  // Where it fails, the leader goes on after a while.
+  // If it fails, the leader continues after a while.
   net.Do(3, net[3].Transfer(2));
   net.DeliverAmong({3});
   net.Do(3, net[3].CheckQuorum());

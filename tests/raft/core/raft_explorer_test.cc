@@ -107,7 +107,7 @@ class Explorer {
     for (uint32_t number : state.sent) {
       const Parcel& parcel = *parcels_[number];
       const NodeState& node = *state.nodes[parcel.to - 1];
-      // It would be answered by a refusal, which only makes somebody step down.
+      // It would be answered by a refusal, which only makes a node step down.
       const bool is_old = TermOf(parcel.message) < node.core.term();
       if (is_old) continue;
       Try(state, parcel.to - 1,
@@ -115,14 +115,15 @@ class Explorer {
     }
   }
 
-  // `silent`: also where nobody is sent anything new.
+  // `silent`: also if no node is sent anything new.
   void Try(const State& state, size_t at, const std::function<Actions(Core&)>& event,
            bool silent = true) {
     NodeState node = *state.nodes[at];
     State next = state;
     Actions actions = event(node.core);
-    // What needs no write is sent, and the node crashes before the write is durable. What waits for
-    // the write nobody has seen: such a crash is one before the event.
+    // Messages that need no write are sent, and the node crashes before the write is durable. No
+    // node has seen the messages that wait for the write, so for them the crash comes before the
+    // event.
     if (actions.write && state.crashes < bounds_.crashes) {
       State lost = state;
       for (const Send& send : actions.sends) {
@@ -151,11 +152,11 @@ class Explorer {
   }
 
   void Post(size_t from, const Send& send, State& next) {
-    // A refused vote changes nobody.
+    // A refused vote changes no state.
     const auto* vote = std::get_if<VoteReply>(&send.message);
     if (vote != nullptr && !vote->granted) return;
     Message message = send.message;
-    // What a node has forgotten is the simulation's; no disk here is put back.
+    // Forgotten state is tested by the simulation; no disk here is put back.
     if (auto* append = std::get_if<Append>(&message)) append->acked = 0;
     std::string text = absl::StrCat(from, ">", send.to, " ", message.index());
     std::visit([&](const auto& one) { Describe(one, text); }, message);
@@ -187,7 +188,7 @@ class Explorer {
   void Put(NodeState node, size_t at, State next) {
     node.Describe();
     next.nodes[at] = std::make_shared<NodeState>(std::move(node));
-    // What the node would refuse now, it refuses for ever.
+    // A message that the node would refuse now, it refuses at any later time.
     const Term term = next.nodes[at]->core.term();
     std::erase_if(next.sent, [&](uint32_t number) {
       return parcels_[number]->to == at + 1 && TermOf(parcels_[number]->message) < term;
@@ -217,7 +218,7 @@ class Explorer {
         if (other.role() == Role::kLeader && other.term() == core.term()) {
           failure_ = absl::StrCat("two leaders of term ", core.term());
         }
-        // What a node of an earlier term knows as committed, this one has.
+        // This node has all entries that a node of an earlier term knows as committed.
         for (Index k = 1; other.term() < core.term() && k <= other.commit(); ++k) {
           if (core.TermAt(k) != other.TermAt(k))
             failure_ = absl::StrCat("a leader lacks entry ", k);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store makes of files that an earlier process left behind.
+// Starting from files that an earlier process left behind.
 #include <sqlite3.h>
 
 #include <cstring>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 class LogStoreStartTest : public ::testing::Test {
  protected:
-  // What kill -9 leaves of a node after so many writes.
+  // The files that kill -9 leaves of a node after so many writes.
   struct Files {
     std::string file, wal, mark;
   };

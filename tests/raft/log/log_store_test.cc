@@ -58,7 +58,7 @@ class LogStoreTest : public ::testing::Test {
     const absl::Status status = store.Apply({&write, 1});
     ASSERT_TRUE(status.ok()) << status;
   }
-  // As somebody with the sqlite3 shell would.
+  // Changes the file as with the sqlite3 shell.
   void Tamper(const std::string& sql) {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);

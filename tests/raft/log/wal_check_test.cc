@@ -31,7 +31,7 @@ std::string TextOf(const LogStore::Stored& stored) {
   return text;
 }
 
-// What kill -9 leaves of a node after some transactions.
+// The files that kill -9 leaves of a node after some transactions.
 class WalCheckTest : public ::testing::Test {
  protected:
   // With old frames behind the end of PATH-wal if `anew`.

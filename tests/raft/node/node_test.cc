@@ -90,7 +90,7 @@ TEST(NodeTest, SnapshotIsBeingMade_CallersAreAnsweredAndItHasWhatWasThere) {
   machine.released = true;
   EXPECT_TRUE(WaitUntil([&] { return (*node)->Status().snapshot > 0; }));
   node->reset();
-  // It begins with the snapshot, and goes on with the log.
+  // It begins with the snapshot, and continues with the log.
   ListMachine again;
   auto later = Node::Start(*LogStore::Open(path, "lists"), again, transport, options);
   ASSERT_TRUE(later.ok()) << later.status();

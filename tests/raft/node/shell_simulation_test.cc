@@ -189,7 +189,7 @@ class Simulation {
     }
     const auto after = std::chrono::duration_cast<std::chrono::microseconds>(
         std::min(due, now_ + std::chrono::hours(1)) - now_);
-    // A node that is woken often arms a timer each time; those that are too early do nothing.
+    // A node that is woken often arms a timer each time; timers that are too early do nothing.
     if (node.next_tick_life != node.life || due < node.next_tick || now_ >= node.next_tick) {
       node.next_tick = due;
       node.next_tick_life = node.life;
@@ -251,8 +251,8 @@ class Simulation {
     const int copies = Draw(100) == 0 ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
       if (!nodes_.contains(to)) return;
-      // Connections to a node that stands still break: most of what it sleeps through is lost, and
-      // the first that it hears of a new leader may be entries and that they are committed.
+      // Connections to a paused node break: most messages sent meanwhile are lost, and the first
+      // message from a new leader may bring entries that are already committed.
       if (now_ < nodes_.at(to).paused_until && Draw(8) != 0) return;
       AtNode(to, std::chrono::microseconds(100 + Draw(Draw(20) == 0 ? 30'000 : 2'000)),
              [this, from, to, message](Node& node) {
@@ -279,7 +279,7 @@ class Simulation {
   }
   void Crash(Node& node) {
     ++crashes;
-    // Some of what was not synced may have reached the disk all the same.
+    // Some writes that were not synced may have reached the disk anyway.
     for (size_t kept = Draw(node.unsynced.size() + 1); kept > 0; --kept) WriteOne(node);
     node.unsynced.clear();
     node.writing = false;
@@ -376,8 +376,8 @@ class Simulation {
     }
   }
 
-  // What it proposes reaches nobody; then it stands still until another one has committed in its
-  // place.
+  // Its proposals reach no node; then it is paused until another leader has committed entries in
+  // their place.
   void SilenceLeader() {
     const NodeId leader = leader_;
     if (!nodes_.contains(leader)) return;

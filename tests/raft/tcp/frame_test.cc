@@ -55,7 +55,7 @@ TEST(FrameTest, Caller_IsToldWhyItIsRefused) {
   EXPECT_THAT(why([](Hello& one) { one.to = 8; }), HasSubstr("wants node 8, this is node 9"));
   EXPECT_THAT(why([](Hello& one) { one.from = 9; }), HasSubstr("the ID 9"));
   EXPECT_THAT(why([](Hello& one) { one.from = 0; }), HasSubstr("the ID 0"));
-  // Another protocol: whatever stands behind its number.
+  // Another protocol, whatever follows its number.
   Hello other = Ours();
   other.protocol = 4;
   EXPECT_EQ(DecodeHello(Encode(other) + "anything")->protocol, 4u);

@@ -122,7 +122,7 @@ class NodeClusterTest : public ::testing::Test {
   static absl::Status Change(Place& place, MemberChange change) {
     return Wait([&](Shell::Done done) { place.node->ChangeMembers(change, std::move(done)); });
   }
-  // Asks again until it is answered; a command may then stand in the list more than once.
+  // Asks again until it is answered; a command may then be in the list more than once.
   void Append(const std::string& command) {
     ASSERT_TRUE(WaitUntil([&] {
       Place* leader = Leader();
@@ -215,7 +215,7 @@ TEST_F(NodeClusterTest, LeaderCutOff_StepsDownAndSaysWhatItDoesNotKnow) {
   Begin(3);
   AppendMany(3);
   Place& old = WaitForLeader();
-  // Nobody reaches it, and it reaches nobody.
+  // It cannot reach any node, and no node can reach it.
   for (auto& [number, place] : places_) place.proxy->set_fault(FaultProxy::Fault::kDrop);
   absl::StatusOr<std::string> answer;
   EXPECT_TRUE(WaitUntil([&] {
@@ -237,7 +237,7 @@ TEST_F(NodeClusterTest, LeaderThatHearsNobody_IsReplaced) {
   AppendMany(3);
   Place& old = WaitForLeader();
   const Term term = old.node->Status().term;
-  // It is heard by all the same: only what is sent to it vanishes.
+  // It is still heard by all nodes: only messages to it vanish.
   old.proxy->set_fault(FaultProxy::Fault::kDrop);
   Place& next = WaitForLeader(&old);
   EXPECT_GT(next.node->Status().term, term);
@@ -289,7 +289,7 @@ TEST_F(NodeClusterTest, MembersComeAndGo) {
   EXPECT_TRUE(WaitUntil([&] { return leader->node->Status().removed; }));
   Kill(*leader);
   ExpectAllEqual();
-  // And one that was away when it was removed is told when it comes back.
+  // A node that was away when it was removed learns of it when it comes back.
   Place& now = WaitForLeader();
   Place* away = nullptr;
   for (auto& [number, place] : places_) {
@@ -319,7 +319,7 @@ TEST_F(NodeClusterTest, LostDisk_IsANewMemberAndNeverTheOldOne) {
   ASSERT_NE(place.id, old);
   Start(place);
   AppendMany(5);
-  // The others ask for the old one there, and are told.
+  // The others call the old node there, and get a refusal.
   Place& leader = WaitForLeader();
   EXPECT_TRUE(WaitUntil([&] {
     for (const TcpTransport::Link& link : leader.transport->Links()) {

@@ -142,7 +142,7 @@ TEST(TcpTransportTest, FramesThatOverlap_KeepTheirConnection) {
   ASSERT_TRUE(say(Framed(Encode(HelloTo1(9))) + frame.substr(0, 7)));
   ASSERT_EQ(recv(call, answer, 9, MSG_WAITALL), 9);
   int frames = 0;
-  // Longer than the 3 s that one of them may take.
+  // For longer than the 3 s that a connection may take.
   for (const absl::Time end = absl::Now() + absl::Seconds(4); absl::Now() < end; ++frames) {
     ASSERT_TRUE(say(frame.substr(7) + frame.substr(0, 7))) << frames;
     ASSERT_EQ(recv(call, answer, 1, 0), 1) << frames;
@@ -384,7 +384,7 @@ TEST(TcpTransportTest, SilentAndLyingCallers_DoNotKeepOutAMember) {
   for (int one : calls) close(one);
 }
 
-// Whoever gets answers under made-up IDs, at places where nobody says anything.
+// A caller gets answers under made-up IDs, to addresses where no process answers.
 TEST(TcpTransportTest, AnswersToMadeUpIds_DoNotKeepAMemberFromBeingCalled) {
   const uint16_t port = FreePort();
   Side one(Side::Options(1, FreePort())), two(Side::Options(2, port));
