@@ -172,7 +172,7 @@ TEST_F(BodyStreamTest, ClientThatIsGone_IsNoticedByTheNextPieces) {
   EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 0; }));
 }
 
-TEST_F(BodyStreamTest, Drain_EndsStreams_WithWhatWasWritten) {
+TEST_F(BodyStreamTest, Drain_EndsStreams_AfterTheWrittenPart) {
   Start();
   const int client = Ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   const auto stream = Stream();

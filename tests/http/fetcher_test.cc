@@ -71,7 +71,7 @@ TEST_F(FetcherTest, Request_ArrivesWhole_AndItsAnswerComesBack) {
   EXPECT_EQ(Fetch(To(server_->port(), "localhost"))->body, "GET /? ") << "a name is looked up";
 }
 
-TEST_F(FetcherTest, HundredServersThatHang_DelayNobody) {
+TEST_F(FetcherTest, HundredServersThatHang_DelayNoOtherRequest) {
   LyingServer hangs([](LyingPeer& peer) { peer.Hang(); });
   std::vector<std::future<absl::StatusOr<HttpAnswer>>> hanging;
   for (int i = 0; i < 100; ++i) hanging.push_back(Begin(To(hangs.port())));

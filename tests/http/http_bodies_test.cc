@@ -41,7 +41,7 @@ class HttpBodiesTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-TEST_F(HttpBodiesTest, Refusals_AreToldToTheirCallback) {
+TEST_F(HttpBodiesTest, Refusals_AreReportedToTheirCallback) {
   options_.most_body_bytes = 100;
   options_.on_refusal = [](const std::string& peer, ServerAnswer& answer) {
     answer.headers.emplace_back("X-Refused", peer);

@@ -188,7 +188,7 @@ TEST_F(HttpConnectionTest, AnswerInPieces_SurvivesDeadlinesAndInterrupts) {
   EXPECT_TRUE(client_->StillOpen());
 }
 
-TEST_F(HttpConnectionTest, WaitInAnotherThread_IsInterruptedAndGoesOn) {
+TEST_F(HttpConnectionTest, WaitInAnotherThread_IsInterruptedAndCanContinue) {
   BeginGet();
   for (int i = 0; i < 100; ++i) {
     std::thread interrupting([&] { client_->Interrupt(); });
@@ -228,7 +228,7 @@ TEST_F(HttpConnectionTest, ConnectionClosedInTheBody_IsUnavailableEverAfter) {
   EXPECT_FALSE(client_->StillOpen());
 }
 
-TEST_F(HttpConnectionTest, PlainTextThatGetsNoHttp_IsToldOfTls) {
+TEST_F(HttpConnectionTest, PlainTextThatGetsNoHttp_ErrorNamesTls) {
   const std::string alert("\x15\x03\x01\x00\x02\x02\x46", 7);
   for (const std::string& said : {std::string(), alert, alert + std::string(100, '\n')}) {
     TearDown();
@@ -245,7 +245,7 @@ TEST_F(HttpConnectionTest, PlainTextThatGetsNoHttp_IsToldOfTls) {
   }
 }
 
-TEST_F(HttpConnectionTest, ConnectionClosedAfterSomeHttp_IsNotToldOfTls) {
+TEST_F(HttpConnectionTest, ConnectionClosedAfterSomeHttp_ErrorDoesNotNameTls) {
   for (const char* said : {"", "HTTP/1.1 2", "HTTP/1.1 100 Continue\r\n\r\n"}) {
     TearDown();
     SetUp();

@@ -200,7 +200,7 @@ TEST_F(HttpServerTest, RequestsInOnePiece_AreAnsweredInOrder) {
   EXPECT_THAT(answers.substr(third), ::testing::Not(HasSubstr("HEAD ")));
 }
 
-TEST_F(HttpServerTest, ClientThatExpectsTo_IsToldToGoOn) {
+TEST_F(HttpServerTest, ClientThatExpectsContinue_GetsIt) {
   Start();
   EXPECT_THAT(Raw("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\n"
                   "Content-Length: 2\r\n\r\nab"),
@@ -238,7 +238,7 @@ TEST_F(HttpServerTest, ChunkExtensionsAndTrailersWithoutEnd_EndWithTheBuffer) {
   EXPECT_EQ(server_->stats().requests, 2u);
 }
 
-TEST_F(HttpServerTest, RequestThatAlwaysGoesOn_HasItsDeadline) {
+TEST_F(HttpServerTest, RequestWithoutEnd_HasItsDeadline) {
   options_.request_timeout = absl::Milliseconds(300);
   options_.most_body_bytes = size_t{1} << 40;
   Start();
@@ -307,7 +307,7 @@ TEST_F(HttpServerTest, ConnectionsOfOneAddress_LeavePlacesToOthers) {
   EXPECT_TRUE(Connect()->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
 }
 
-TEST_F(HttpServerTest, ClientThatSpeaksTlsToPlainText_IsToldSo) {
+TEST_F(HttpServerTest, ClientThatSpeaksTlsToPlainText_GetsTheReason) {
   Start();
   const TemporaryDirectory directory;
   const Authority authority(directory, "authority");
@@ -341,7 +341,7 @@ TEST_F(HttpServerTest, Tls_IsSpokenWithItsCertificate_AndPlainTextIsNot) {
   EXPECT_THAT(plain.message(), HasSubstr("if this port speaks TLS, enable TLS"));
 }
 
-TEST_F(HttpServerTest, FailedHandshakes_AreToldSeldomWithAddressAndReason) {
+TEST_F(HttpServerTest, FailedHandshakes_AreReportedSeldomWithAddressAndReason) {
   TemporaryDirectory directory;
   const Authority authority(directory, "authority");
   const Authority stranger(directory, "stranger");

@@ -95,7 +95,7 @@ class ClusterTimeTest : public ::testing::Test {
 };
 
 // They apply what the leader proposed before, and one of them leads.
-TEST_F(ClusterTimeTest, FollowersStandStillWhileCommandsAreUnderWay_TheTimeIsNotSetBack) {
+TEST_F(ClusterTimeTest, FollowersPausedWhileCommandsAreUnderWay_TheTimeIsNotSetBack) {
   std::atomic<bool> stop = false;
   std::thread writer([&] {
     while (!stop) {
@@ -157,7 +157,7 @@ TEST_P(FirstNodeTest, AllWereDownAndTheFirstNodesClockIsWrong_ItDoesNotSetTheTim
 }
 
 // TLS between nodes also depends on clocks.
-TEST_F(ClusterTimeTest, CertificatesAreNotYetValidForANodesClock_ItSaysWhatItsClockShows) {
+TEST_F(ClusterTimeTest, CertificatesAreNotYetValidForANodesClock_ItReportsItsClock) {
   cluster_->Kill(2);
   cluster_->Page(2)->clock_shift_ns = -absl::ToInt64Nanoseconds(Secrets::kAge + absl::Hours(1));
   cluster_->Start(2);

@@ -155,7 +155,7 @@ class StoreCutsTest : public ::testing::Test {
   std::vector<std::unique_ptr<Writer>> writers_;
 };
 
-TEST_F(StoreCutsTest, CutOfEachKind_NothingTwiceNothingForgottenAndItGoesOn) {
+TEST_F(StoreCutsTest, CutOfEachKind_NothingTwiceNothingForgottenAndItRecovers) {
   // The leader, with a writer that reaches no other node.
   int leader = Leader();
   network_->CutOff({leader, HostOf(0)});

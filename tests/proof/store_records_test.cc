@@ -34,7 +34,7 @@ TEST(StoreRecordsTest, FileThatGrows_IsReadLineByLine) {
   EXPECT_EQ(records.all()[2].taken.first, 7u);
 }
 
-TEST(StoreRecordsTest, WhatMayNotBe_IsNamed) {
+TEST(StoreRecordsTest, Violations_AreNamed) {
   const StoreRecord good[] = {{Kind::kNumbers, {1, 2, 1, 3}, ""},
                               {Kind::kAltered, {1, 4, 8, 8}, ""},
                               {Kind::kRead, {3, 5, 7, 7}, ""},

@@ -58,7 +58,7 @@ class TwoDatacentersTest : public ::testing::Test {
 
 // Three of five nodes are here, two there. Each side keeps working; the side without a majority
 // until its leases end.
-TEST_F(TwoDatacentersTest, OneClusterCutInTwo_BothGoOnWithinTheirTtlAndNeitherRepeats) {
+TEST_F(TwoDatacentersTest, OneClusterCutInTwo_BothWorkWithinTheirTtlAndNeitherRepeats) {
   const std::set<int> hosts_there = {3, 4, 8, 9, 10};
   auto network = MakeNetwork(11, directory_.str(), hosts_there);
   ASSERT_TRUE(network.ok()) << network.status();
@@ -102,7 +102,7 @@ TEST_F(TwoDatacentersTest, OneClusterCutInTwo_BothGoOnWithinTheirTtlAndNeitherRe
 }
 
 // Each has a cluster of its own, and the worker IDs of its own datacenter: the cut has no effect.
-TEST_F(TwoDatacentersTest, TwoClustersCutApart_BothGoOnBeyondTheirTtlAndNeitherRepeats) {
+TEST_F(TwoDatacentersTest, TwoClustersCutApart_BothWorkBeyondTheirTtlAndNeitherRepeats) {
   constexpr uint64_t kWorkersOfADatacenter = 32;
   const std::set<int> hosts_there = {3, 4, 5, 8, 9};
   auto network = MakeNetwork(10, directory_.str(), hosts_there);

@@ -50,7 +50,7 @@ RoundInput Of(const StrictSetView& view, std::vector<std::string> others) {
   return input;
 }
 
-TEST(RoundPlanTest, NobodyElseIsThere_TakesAllThatIsFree) {
+TEST(RoundPlanTest, NoOtherNode_TakesAllThatIsFree) {
   StrictSetView view = Sections(4);
   Own(view, 1, 2, "dead", -absl::Milliseconds(1));
   const RoundPlan plan = PlanRound(Of(view, {}));
@@ -72,7 +72,7 @@ TEST(RoundPlanTest, TwoNodes_TakeDifferentHalves) {
   EXPECT_THAT(all, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
 }
 
-TEST(RoundPlanTest, WhatWasFreeBefore_IsTakenByAnybody) {
+TEST(RoundPlanTest, SectionsThatWereFree_AreTakenByAnyNode) {
   const StrictSetView view = Sections(10);
   RoundInput input = Of(view, {"you"});
   input.free_before = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -87,7 +87,7 @@ TEST(RoundPlanTest, ADeadOwnersOwnership_IsWaitedFor) {
   EXPECT_EQ(plan.next_end, absl::Seconds(3));
 }
 
-TEST(RoundPlanTest, WhatThisNodeHadBeforeItsRestart_IsWaitedFor) {
+TEST(RoundPlanTest, SectionsFromBeforeTheRestart_AreWaitedFor) {
   StrictSetView view = Sections(1);
   Own(view, 0, 1, "me", absl::Seconds(3), /*instance=*/7);
   const RoundPlan plan = PlanRound(Of(view, {"you"}));
@@ -96,7 +96,7 @@ TEST(RoundPlanTest, WhatThisNodeHadBeforeItsRestart_IsWaitedFor) {
   EXPECT_EQ(plan.next_end, absl::Seconds(3));
 }
 
-TEST(RoundPlanTest, WhatThisProcessDoesNotOwnThoughTheTableSaysSo_IsTakenAgain) {
+TEST(RoundPlanTest, SectionsOwnedOnlyByTheTable_AreTakenAgain) {
   StrictSetView view = Sections(3);
   Own(view, 0, 2, "me");
   Own(view, 2, 3, "me", kLong, /*instance=*/7);
@@ -148,7 +148,7 @@ TEST(RoundPlanTest, AHotSection_LeavesTheOthersToTheOtherNode) {
   EXPECT_LE(given, 1000u);
 }
 
-TEST(RoundPlanTest, WhatWasHandedOver_IsForItsSuccessorAndThenForAll) {
+TEST(RoundPlanTest, HandedOverSections_AreForTheirSuccessorAndThenForAll) {
   StrictSetView view = Sections(1);
   Release(view, 0, "you");
   EXPECT_THAT(PlanRound(Of(view, {"you"})).take, IsEmpty());

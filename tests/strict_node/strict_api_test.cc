@@ -245,7 +245,7 @@ TEST(StrictApiTest, SectionsOfAnother_AreRefusedWithTheirOwner) {
             R"([{"first":0,"last":4,"owner":0},{"first":5,"last":8,"owner":1}])");
 }
 
-TEST(StrictApiTest, AHandOver_GoesOnAboveAllNumbersBefore) {
+TEST(StrictApiTest, AHandOver_ContinuesAboveAllEarlierNumbers) {
   auto store = std::make_shared<MemoryStrictStore>();
   Served one(Settings("one")), two(Settings("two"));
   ASSERT_TRUE(one.Open(store).ok());
@@ -284,7 +284,7 @@ TEST(StrictApiTest, AHandOverThatTheStoreDidNotCarryOut_IsTakenBack) {
   EXPECT_THAT(one.node.Plan(/*by_load=*/true)->take, ElementsAre());
 }
 
-TEST(StrictApiTest, ANodeThatTakesNone_RefusesWhatItIsGiven) {
+TEST(StrictApiTest, ANodeThatTakesNone_RefusesHandedOverSections) {
   Served one(Settings("one"));
   ASSERT_TRUE(one.Open(std::make_shared<MemoryStrictStore>()).ok());
   one.node.SetTakes(false);

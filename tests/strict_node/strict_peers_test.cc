@@ -142,7 +142,7 @@ TEST_F(StrictPeersTest, SectionsGoToAndFroWhileThreadsDraw_NumbersRise) {
 }
 
 // Known by the store's table alone, and not there when it is called first.
-TEST_F(StrictPeersTest, ANodeThatCouldNotBeTold_IsToldLater) {
+TEST_F(StrictPeersTest, ANodeThatCouldNotBeReached_GetsTheNewsLater) {
   ServedService one(uri_, "one"), two(uri_, "two");
   ASSERT_NO_FATAL_FAILURE(two.StartService());
   ASSERT_TRUE(WaitUntil([&] { return two.Owned() == kSections; }));

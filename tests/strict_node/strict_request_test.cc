@@ -126,7 +126,7 @@ TEST(SectionListTest, RunsOfNeighbours_AreOneTextEach) {
   EXPECT_THAT(SectionTexts({}), IsEmpty());
 }
 
-TEST(StrictNewsTest, WhatIsTold_IsRead) {
+TEST(StrictNewsTest, News_AreRead) {
   StrictNews news;
   news.self = {"a", "10.0.0.1:7070", 100};
   news.set = "orders";
@@ -144,7 +144,7 @@ TEST(StrictNewsTest, WhatIsTold_IsRead) {
   EXPECT_EQ(read->loads, news.loads);
 }
 
-TEST(StrictNewsTest, WhatNoNodeSays_IsRefused) {
+TEST(StrictNewsTest, ImpossibleNews_AreRefused) {
   StrictNews news;
   news.self = {"a", "10.0.0.1:7070", 100};
   news.set = "orders";
@@ -203,7 +203,7 @@ TEST(StrictTableTest, OfAView_NamesSuccessorsToo) {
 }
 
 // As after a restart, before the other nodes are heard: clients refuse an address that is none.
-TEST(StrictTableTest, OwnerWithoutAnAddress_IsNobody) {
+TEST(StrictTableTest, OwnerWithoutAnAddress_CountsAsNone) {
   StrictSetView view;
   view.options = Small();
   StrictSectionView given;

@@ -82,7 +82,7 @@ class StrictServiceTest : public ::testing::Test {
   std::unique_ptr<StrictService> service_;
 };
 
-TEST_F(StrictServiceTest, ASecondNodeOfOneName_IsToldOnce) {
+TEST_F(StrictServiceTest, ASecondNodeOfOneName_IsReportedOnce) {
   ASSERT_NO_FATAL_FAILURE(Start());
   StrictNews news;
   news.self = {"one", "elsewhere.example:7070", 100};
@@ -95,7 +95,7 @@ TEST_F(StrictServiceTest, ASecondNodeOfOneName_IsToldOnce) {
   EXPECT_THAT(told[0], HasSubstr("at elsewhere.example:7070 is named one, as is the one at 127"));
 }
 
-TEST_F(StrictServiceTest, BeforeItBegins_NobodyHasSections) {
+TEST_F(StrictServiceTest, BeforeItBegins_NoNodeHasSections) {
   ASSERT_NO_FATAL_FAILURE(Open());
   const ServerAnswer answer = Ask("/v1/strict/next", R"({"uids":["7"]})");
   EXPECT_EQ(answer.status, 421u) << answer.body;
@@ -105,7 +105,7 @@ TEST_F(StrictServiceTest, BeforeItBegins_NobodyHasSections) {
   EXPECT_TRUE(WaitUntil([&] { return Has("locus_strict_sections_owned 10\n"); }));
 }
 
-TEST_F(StrictServiceTest, SetThatRestsAfterALoss_IsToldOnce) {
+TEST_F(StrictServiceTest, SetThatRestsAfterALoss_IsReportedOnce) {
   settings_.options.ttl = absl::Minutes(10);
   const auto store = OpenStrictStore(settings_.place.uri, {.create = true});
   ASSERT_TRUE(store.ok()) << store.status();
@@ -121,7 +121,7 @@ TEST_F(StrictServiceTest, SetThatRestsAfterALoss_IsToldOnce) {
   EXPECT_EQ(Told(what).size(), 1u);
 }
 
-TEST_F(StrictServiceTest, HandOverToNobody_ChangesNothing) {
+TEST_F(StrictServiceTest, HandOverWithoutASuccessor_ChangesNothing) {
   ASSERT_NO_FATAL_FAILURE(Start());
   const ServerAnswer answer = Ask("/v1/strict/sections:hand_over", R"({"to":"nobody"})");
   EXPECT_EQ(answer.status, 404u);

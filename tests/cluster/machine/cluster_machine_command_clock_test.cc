@@ -29,7 +29,7 @@ TEST(CommandClockTest, FirstLeader_GoesByItsWallClock) {
   EXPECT_EQ(clock.Now(kStart, kStart + absl::Hours(3), kBoot), kStart + absl::Hours(3));
 }
 
-TEST(CommandClockTest, FirstLeaderBehindTheMachine_StandsStillUntilItHasCaughtUp) {
+TEST(CommandClockTest, FirstLeaderBehindTheMachine_RestsUntilItHasCaughtUp) {
   CommandClock clock;
   EXPECT_EQ(clock.Now(kStart, kStart - absl::Hours(1), kBoot), kStart);
   EXPECT_EQ(clock.off(), -absl::Hours(1));
@@ -38,7 +38,7 @@ TEST(CommandClockTest, FirstLeaderBehindTheMachine_StandsStillUntilItHasCaughtUp
             kStart + absl::Seconds(1));
 }
 
-TEST(CommandClockTest, NewLeaderOffByAnHour_GoesOnWhereTheOldOneWas) {
+TEST(CommandClockTest, NewLeaderOffByAnHour_ContinuesWhereTheOldOneWas) {
   for (absl::Duration off : {absl::Hours(1), -absl::Hours(1)}) {
     CommandClock clock = Follower();
     const absl::Time wall = kStart + off;
@@ -58,7 +58,7 @@ TEST(CommandClockTest, NewLeaderOffByAnHour_GoesOnWhereTheOldOneWas) {
   }
 }
 
-TEST(CommandClockTest, LeaderBehindAFollowerThatWasNotToldTheTime_IsLedByAStepAtMost) {
+TEST(CommandClockTest, LeaderBehindAFollowerWithoutTheTime_IsLedByAStepAtMost) {
   CommandClock clock = Follower();
   // Of a leader that is 30 ms behind: the follower stays where it was.
   clock.Applied(kTerm, kStart + absl::Milliseconds(4970), kBoot + absl::Seconds(5));
@@ -93,7 +93,7 @@ TEST(CommandClockTest, TimeOfWallClocks_LeapsUntilTheMachineHasIt) {
   EXPECT_FALSE(clock.Leaps(leapt)) << "another leader goes on without it";
 }
 
-TEST(CommandClockTest, TimeThatGoesOn_DoesNotLeap) {
+TEST(CommandClockTest, TimeThatContinues_DoesNotLeap) {
   CommandClock clock = Follower();
   for (int second = 0; second < 100; ++second) {
     const absl::Duration passed = absl::Seconds(second);
@@ -277,14 +277,14 @@ TEST(CommandClockTest, StartedNode_TrustsItsWallClockIfItHasOnlyCommandsOfEarlie
   ExpectItsWallClockCounts(clock);
 }
 
-TEST(CommandClockTest, StartedNode_TrustsItsWallClockIfItHasHeardNobody) {
+TEST(CommandClockTest, StartedNode_TrustsItsWallClockIfItHasHeardNoNode) {
   CommandClock clock;
   clock.Applied(7, kStart, kBoot);
   ExpectItsWallClockCounts(clock);
 }
 
 // It gets them from the last leader, and learns that they are committed when it leads itself.
-TEST(CommandClockTest, StartedNodeThatLeads_FollowsWhatItAppliesOfTheTermsBefore) {
+TEST(CommandClockTest, StartedNodeThatLeads_FollowsCommandsOfEarlierTerms) {
   CommandClock clock;
   clock.Hear(7);
   clock.Applied(6, kStart, kBoot);

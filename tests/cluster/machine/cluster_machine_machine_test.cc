@@ -59,7 +59,7 @@ TEST_F(MachineTest, TimeOfACommand_NeverFalls) {
   EXPECT_EQ(machine_.now(), before + absl::Hours(1));
 }
 
-TEST_F(MachineTest, Expiry_EndsWhatIsPastItsCeilingAndNothingElse) {
+TEST_F(MachineTest, Expiry_EndsOnlyLeasesPastTheirCeiling) {
   const WorkerGrant a = Acquired("a");
   now_ += absl::Seconds(5);
   const WorkerGrant b = Acquired("b");

@@ -70,7 +70,7 @@ TEST_F(ScreenTest, RenewalInASpaceThatDoesNotExist_DoesNotCreateIt) {
   EXPECT_EQ(machine_.Show(space_).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(ScreenTest, RenewalOfACeilingThatNobodyGrants_IsRefused) {
+TEST_F(ScreenTest, RenewalOfAnImpossibleCeiling_IsRefused) {
   const WorkerGrant held = Acquired("a");
   WorkerRenew renew = RenewOf(held, "a");
   renew.ceiling = now_ + absl::Hours(25);

@@ -203,7 +203,7 @@ TEST_F(StoreTest, SeenAboveTheHead_IsALoss) {
   EXPECT_GE(reply.grants[0].segment.first, seen);
 }
 
-TEST_F(StoreTest, SeenThatNobodyCanHaveBeenGranted_IsRefusedAndChangesNothing) {
+TEST_F(StoreTest, SeenThatCannotHaveBeenGranted_IsRefusedAndChangesNothing) {
   ASSERT_TRUE(Do(Create()).status.ok());
   const uint64_t end = ReplyIn(Do(Allocate())).grants[0].segment.end();
   const std::string before = machine_.Snapshot();

@@ -62,7 +62,7 @@ TEST_F(StrictLimitsTest, MostSets_TheNextIsRefused) {
   ExpectSnapshotIsReadAgain();
 }
 
-TEST_F(StrictLimitsTest, MostSections_TheNextIsRefusedAndTheOthersGoOn) {
+TEST_F(StrictLimitsTest, MostSections_TheNextIsRefusedAndTheOthersStay) {
   ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_, {.first_ever = true}}).status.ok());
   const auto all = static_cast<uint32_t>(strict_machine::kMostSections);
   uint64_t session = 0;
@@ -125,7 +125,7 @@ class MostOwnersTest : public StrictLimitsTest {
   const StrictOwner next_ = Owner(strict_machine::kMostHolders);
 };
 
-TEST_F(MostOwnersTest, OwnerOfBeforeHadNoMore_TheNodeThatBeganAgainTakesItsPlace) {
+TEST_F(MostOwnersTest, EarlierOwnerHadNoMore_TheRestartedNodeTakesItsPlace) {
   Fill(1);
   EXPECT_TRUE(DoIn(Named(0), Take(next_, 0, 1)).status.ok());
   EXPECT_EQ(holders(), strict_machine::kMostHolders);

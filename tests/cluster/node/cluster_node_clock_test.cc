@@ -99,7 +99,7 @@ class ClusterNodeSkewTest : public ClusterNodeClockTest,
   bool from_snapshot() const { return std::get<1>(GetParam()); }
 };
 
-TEST_P(ClusterNodeSkewTest, StartedNodeIsHandedTheLeadership_GoesOnWithTheClustersTime) {
+TEST_P(ClusterNodeSkewTest, StartedNodeIsHandedTheLeadership_ContinuesTheClustersTime) {
   if (from_snapshot()) {
     adjust_ = [](int, cluster_node::ClusterNodeOptions& options) {
       options.shell.compact_entries = 1;

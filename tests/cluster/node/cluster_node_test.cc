@@ -77,7 +77,7 @@ class ClusterNodeTest : public ::testing::Test {
   const SpaceName space_;
 };
 
-TEST_F(ClusterNodeTest, LeaderKilled_AnotherGoesOnWithAllThatWasAcknowledged) {
+TEST_F(ClusterNodeTest, LeaderKilled_TheNextHasAllThatWasAcknowledged) {
   TestCluster cluster(3, clock_);
   auto store = cluster.Connect();
   ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
@@ -216,7 +216,7 @@ TEST_F(ClusterNodeTest, LoneRenewal_IsAnsweredWhenItsTimeHasCome) {
   }
 }
 
-TEST_F(ClusterNodeTest, NodeThatEnds_AnswersWhoeverWaits) {
+TEST_F(ClusterNodeTest, NodeThatEnds_AnswersAllWaitingCallers) {
   TestCluster cluster(3, clock_, {}, WithoutHaste());
   const int leader = cluster.WaitForLeader();
   ASSERT_GE(leader, 0);
@@ -232,7 +232,7 @@ TEST_F(ClusterNodeTest, NodeThatEnds_AnswersWhoeverWaits) {
 }
 
 // As an API does, to say where the leader is.
-TEST_F(ClusterNodeTest, NodeThatEnds_TellsItsStatusToWhoeverItAnswers) {
+TEST_F(ClusterNodeTest, NodeThatEnds_ShowsItsStatusToTheCallersItAnswers) {
   constexpr int kRequests = 3'000;  // more than the command under way takes
   TestCluster cluster(3, clock_, {}, WithoutHaste());
   const int leader = cluster.WaitForLeader();
@@ -326,7 +326,7 @@ TEST_F(ClusterNodeTest, ClocksOfFollowers_FollowTheLeaders) {
 
 // That callers do not wait for it is tested in tests/raft/node; how long they do is measured in
 // bench/cluster.
-TEST_F(ClusterNodeTest, SnapshotOfALargeState_CallersGoOnAndItIsRestored) {
+TEST_F(ClusterNodeTest, SnapshotOfALargeState_CallersAreAnsweredAndItIsRestored) {
   constexpr int kCounters = 1 << 17;
   TestCluster cluster(1, clock_, {}, [](int, cluster_node::ClusterNodeOptions& options) {
     options.shell.compact_entries = 200;

@@ -57,7 +57,7 @@ TEST_F(PlanTest, HundredthFailureInARow_IsTheFirstThatCounts) {
   EXPECT_TRUE(better->healthy);
 }
 
-TEST_F(PlanTest, OpinionThatTheClusterDidNotTake_IsToldAgain) {
+TEST_F(PlanTest, OpinionThatTheClusterDidNotTake_IsGivenAgain) {
   limits_.failures = 1;
   Plan plan(limits_, 1);
   plan.Update(Targets(7, 1), now_);

@@ -131,7 +131,7 @@ TEST_F(HolderProbeTest, AliveAndUseless_IsNotRenewed_UntilItIsHealthyAgain) {
   probes_.clear();
 }
 
-TEST_F(HolderProbeTest, OnlyTheLeaderProbes_AndAnotherGoesOnWhereItWas) {
+TEST_F(HolderProbeTest, OnlyTheLeaderProbes_AndTheNextOneContinues) {
   HolderServer server;
   Begin(3);
   const WorkerGrant grant = Acquire("a", server.url());
@@ -205,7 +205,7 @@ TEST_F(HolderProbeTest, UrlsOutsideTheAllowList_AreNeverAsked) {
   probes_.clear();
 }
 
-TEST_F(HolderProbeTest, BadAnswers_AreFailures_AndDelayNobody) {
+TEST_F(HolderProbeTest, BadAnswers_AreFailures_AndDelayNoOtherHolder) {
   options_.at_once = 4;
   options_.per_second = 1000;
   HolderServer good, redirecting, target;

@@ -154,7 +154,7 @@ TEST_F(ClickHouseTest, Query_FindsByEachRestriction) {
   EXPECT_EQ(audit_->Query({.limit = 0}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(ClickHouseTest, RowsThatAreNone_AreRefusedForGood) {
+TEST_F(ClickHouseTest, InvalidRows_AreRefusedWithoutRetries) {
   ASSERT_TRUE(audit_->CreateTable().ok());
   const absl::Status status = audit_->Write("{\"time_us\":\"x\"}\n");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;

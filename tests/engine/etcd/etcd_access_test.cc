@@ -147,7 +147,7 @@ TEST_F(EtcdAccountTest, RightPassword_IsAskedOnce) {
   EXPECT_EQ(sequencer->Next("a").value(), 1);
 }
 
-TEST_F(EtcdAccountTest, WrongOrNoPassword_IsRefusedForGood) {
+TEST_F(EtcdAccountTest, WrongOrNoPassword_IsRefusedWithoutRetries) {
   for (const char* password : {"hunter2", ""}) {
     EtcdOptions wrong = options_;
     wrong.password = password;
@@ -162,7 +162,7 @@ TEST_F(EtcdAccountTest, WrongOrNoPassword_IsRefusedForGood) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
 }
 
-TEST_F(EtcdAccountTest, PrefixWithoutRights_IsRefusedForGood) {
+TEST_F(EtcdAccountTest, PrefixWithoutRights_IsRefusedWithoutRetries) {
   EtcdOptions elsewhere = options_;
   elsewhere.prefix = "payments";
   auto store = MustOpen(elsewhere);
@@ -210,7 +210,7 @@ TEST_F(EtcdAccountTest, UserOrPasswordThatIsMissingOrWrong_IsNamedWithTheWayToSe
   EXPECT_TRUE(absl::StrContains(status.message(), "check the user and its password")) << status;
 }
 
-TEST(EtcdNoAccountTest, UserWhereNobodyHasOne_IsRefusedForGood) {
+TEST(EtcdNoAccountTest, UserWithoutAuthentication_IsRefusedWithoutRetries) {
   EtcdOptions options = FreshEtcdPrefix();
   options.user = "orders";
   options.password = "password";

@@ -123,7 +123,7 @@ absl::StatusOr<etcd::TxnAnswer> Get(etcd::Connection& connection) {
   return connection.Commit(txn.Get("key"), connection.Deadline());
 }
 
-TEST(EtcdConnectionTest, NobodyThere_IsUnavailableAtOnceAndNamed) {
+TEST(EtcdConnectionTest, NoServer_IsUnavailableAtOnceAndNamed) {
   std::string endpoint = absl::StrCat("127.0.0.1:", FreePort());
   auto connection = RawConnection(Patient({endpoint}));
   absl::Time begin = absl::Now();
@@ -229,7 +229,7 @@ TEST(EtcdConnectionTest, OneMemberIsDownAndAnotherHasNoLeader_TheLatterIsReporte
   }
 }
 
-TEST(EtcdConnectionTest, AnswersOfSomethingElse_AreRefusedForGood) {
+TEST(EtcdConnectionTest, AnswersOfAnotherServer_AreRefused) {
   for (const char* body : {"<html>", "{}", "[]", "{\"header\":{}}"}) {
     FakeMember page(GreetsThen(FakeMember::Ok(absl::StrCat(body, " ", "\n"))));
     auto connection = RawConnection(Patient({page.endpoint()}));

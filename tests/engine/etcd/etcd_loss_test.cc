@@ -76,7 +76,7 @@ TEST_F(EtcdLossTest, KilledAndStartedAgain_LosesNothing) {
 }
 
 // The same names, addresses and token: the same cluster ID as before.
-TEST_F(EtcdLossTest, SnapshotRestoredUnderTheSameName_IsNoticedByWhoAllocatedBefore) {
+TEST_F(EtcdLossTest, SnapshotRestoredUnderTheSameName_IsNoticedByEarlierClients) {
   AllocateSome(*store_);
   ASSERT_TRUE(server_.SaveSnapshot(snapshot()));
   uint64_t end = AllocateSome(*store_);
@@ -155,7 +155,7 @@ TEST_F(EtcdLossTest, EmptiedCluster_IsNotFoundUntilCreatedThenAboveAll) {
 }
 
 // The directory as it was, put back under a running service.
-TEST_F(EtcdLossTest, OldDataDirectoryPutBack_IsNoticedByWhoAllocatedBefore) {
+TEST_F(EtcdLossTest, OldDataDirectoryPutBack_IsNoticedByEarlierClients) {
   AllocateSome(*store_);
   ASSERT_TRUE(server_.KeepData());
   uint64_t end = AllocateSome(*store_);
@@ -176,7 +176,7 @@ TEST_F(EtcdLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcessUntilDecla
   EXPECT_GE(FirstOf(Allocate(*Open())), end);
 }
 
-TEST_F(EtcdLossTest, HeadsDeletedByHand_AreNoticedByWhoAllocatedBefore) {
+TEST_F(EtcdLossTest, HeadsDeletedByHand_AreNoticedByEarlierClients) {
   uint64_t end = AllocateSome(*store_);
   ASSERT_TRUE(server_.Ctl("del --prefix locus/heads/"));
   SegmentReply reply = Allocate(*store_, end);

@@ -257,7 +257,7 @@ std::string RandomAnswer(const std::string& path, std::mt19937& random) {
   return said;
 }
 
-TEST(EtcdLyingServerTest, RandomAnswers_HarmNobody) {
+TEST(EtcdLyingServerTest, RandomAnswers_DoNoHarm) {
   const size_t before = PeakMemoryMiB();
   for (uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);

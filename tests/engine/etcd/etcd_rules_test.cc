@@ -100,7 +100,7 @@ TEST(EtcdReplyTest, WatchThatNoMemberSends_IsRefused) {
   }
 }
 
-TEST(EtcdReplyTest, WhatNoMemberSays_IsRefused) {
+TEST(EtcdReplyTest, ImpossibleAnswers_AreRefused) {
   for (const std::string& bad : {
            std::string(),
            std::string("{"),
@@ -184,7 +184,7 @@ TEST(EtcdReplyTest, Refusals_SayWhatToDoNext) {
   EXPECT_EQ(ReadRefusal(503, Error("a\\nb\\u0001", 14)).status.message(), "a\\x0ab\\x01");
 }
 
-TEST(EtcdRequestTest, Txn_IsWhatTheGatewayTakes) {
+TEST(EtcdRequestTest, Txn_IsAcceptedByTheGateway) {
   Txn txn;
   txn.IfAbsent("a").IfMarked("b", "\x01\xFF").Put("a", "v", 7).Get("a").GetAll("p/");
   EXPECT_EQ(txn.Json(),

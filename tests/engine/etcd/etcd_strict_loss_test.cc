@@ -100,7 +100,7 @@ TEST_F(EtcdStrictLossTest, SnapshotRestored_IsNoticedByANewProcess) {
   ExpectNoticed(*Open());
 }
 
-TEST_F(EtcdStrictLossTest, SnapshotRestored_IsNoticedByTheOwnerWhoLosesItsSection) {
+TEST_F(EtcdStrictLossTest, SnapshotRestored_IsNoticedByTheOwnerThatLosesItsSection) {
   MakeRevisions();
   ASSERT_TRUE(server_.SaveSnapshot(snapshot()));
   const StrictGrant grant = MustTake(*store_, "a");
@@ -115,7 +115,7 @@ TEST_F(EtcdStrictLossTest, SnapshotRestored_IsNoticedByTheOwnerWhoLosesItsSectio
   ExpectRaisedOnceItRested(*Open());
 }
 
-TEST_F(EtcdStrictLossTest, SnapshotRestored_OwnersWhoseGrantIsKnownGoOn) {
+TEST_F(EtcdStrictLossTest, SnapshotRestored_OwnersWithAKnownGrantStay) {
   const StrictGrant grant = MustTake(*store_, "a");
   MakeRevisions();
   ASSERT_TRUE(server_.SaveSnapshot(snapshot()));
@@ -129,7 +129,7 @@ TEST_F(EtcdStrictLossTest, SnapshotRestored_OwnersWhoseGrantIsKnownGoOn) {
   EXPECT_GE(extended->max_seq, kStrictLossMargin);
 }
 
-TEST_F(EtcdStrictLossTest, OldDataDirectoryPutBack_IsNoticedByWhoCalledBefore) {
+TEST_F(EtcdStrictLossTest, OldDataDirectoryPutBack_IsNoticedByEarlierCallers) {
   ASSERT_TRUE(server_.KeepData());
   const StrictGrant grant = MustTake(*store_, "a");
   ASSERT_TRUE(server_.PutDataBack());
@@ -170,7 +170,7 @@ TEST_F(EtcdStrictLossTest, EmptiedCluster_IsNotFoundUntilCreatedThenALoss) {
 }
 
 // By a process that has no section to extend: it knew another life of the set.
-TEST_F(EtcdStrictLossTest, EmptiedCluster_IsNoticedByWhoOnlyAskedBefore) {
+TEST_F(EtcdStrictLossTest, EmptiedCluster_IsNoticedByCallersThatOnlyRead) {
   MustTake(*store_, "a");
   auto watcher = Open();
   EXPECT_EQ(Take(*watcher, "b")->verdict, Verdict::kHeld);
@@ -239,7 +239,7 @@ class EtcdStrictOwnerTest : public EtcdStrictLossTest {
   uint64_t last_ = 0;
 };
 
-TEST_F(EtcdStrictOwnerTest, MemberStalled_OwnerGoesOn) {
+TEST_F(EtcdStrictOwnerTest, MemberStalled_OwnerKeepsAnswering) {
   EtcdOptions hasty = options_;
   hasty.request_timeout = hasty.call_timeout = absl::Seconds(1);
   auto owner = OwnerAt(hasty);

@@ -143,7 +143,7 @@ TEST_F(EtcdWorkerTest, HoldersKey_IsThereWhileHeldAndGoesWithItsEtcdLease) {
 }
 
 // The etcd lease is revoked: holders keep working, and their keys come back.
-TEST_F(EtcdWorkerTest, EtcdLeaseRevoked_HolderGoesOn) {
+TEST_F(EtcdWorkerTest, EtcdLeaseRevoked_HolderStays) {
   WorkerGrant grant = MustAcquire(*store_, "a", absl::Now());
   auto connection = RawConnection(options_);
   auto leases =

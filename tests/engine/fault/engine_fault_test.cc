@@ -124,7 +124,7 @@ TEST_P(EngineFaultTest, KilledAndStartedAgain_NoIdTwice) {
   ExpectRecovery();
 }
 
-TEST_P(EngineFaultTest, Stalled_NobodyWaits) {
+TEST_P(EngineFaultTest, Stalled_NoCallWaits) {
   ASSERT_TRUE(processes_->WaitForAutonomy(absl::Seconds(15)));
   uint64_t before = DrawnWithin(absl::Seconds(1));
   uint64_t failed = processes_->failed_calls();

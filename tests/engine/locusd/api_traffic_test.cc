@@ -90,7 +90,7 @@ class ApiTrafficTest : public ::testing::Test {
   std::vector<cluster_machine::Fact> facts_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(ApiTrafficTest, WrongToken_IsToldFromNone) {
+TEST_F(ApiTrafficTest, WrongToken_GetsAnotherAnswerThanNone) {
   ApiCluster cluster(1, clock_, {"s3cret"});
   const std::string at = cluster.endpoint(0);
   const http::HttpAnswer none = Send(at, {"GET", "/v1/status", {}, ""});
@@ -104,7 +104,7 @@ TEST_F(ApiTrafficTest, WrongToken_IsToldFromNone) {
   }
 }
 
-TEST_F(ApiTrafficTest, OperatorTokens_AreNeededForWhatOperatorsDo) {
+TEST_F(ApiTrafficTest, OperatorTokens_AreNeededForOperatorsRequests) {
   ApiCluster cluster(1, clock_, {"client"},
                      Listening([](ApiOptions& options) { options.operator_tokens = {"oper"}; }));
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
@@ -132,7 +132,7 @@ TEST_F(ApiTrafficTest, OperatorTokens_AreNeededForWhatOperatorsDo) {
 }
 
 // Clients need no token here; operators do.
-TEST_F(ApiTrafficTest, OperatorTokensOnly_WhoSendsNoneIsAskedForOne) {
+TEST_F(ApiTrafficTest, OperatorTokensOnly_RequestWithoutOneIsAskedForIt) {
   ApiCluster cluster(1, clock_, {},
                      Listening([](ApiOptions& options) { options.operator_tokens = {"oper"}; }));
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);

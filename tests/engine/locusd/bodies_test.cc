@@ -84,7 +84,7 @@ TEST(BodiesTest, Release_IsRoundedUp_AndInfiniteWhereItIs) {
   EXPECT_EQ(ParseRelease(3, BodyOf(of))->wish.nonce, "n-1");
 }
 
-TEST(BodiesTest, WhatIsNoBody_IsRefusedByName) {
+TEST(BodiesTest, NoValidBody_IsRefusedByName) {
   const std::string good = R"({"rest_ms":1,"caller_now_ms":2})";
   EXPECT_TRUE(ParseCreate(good).ok());
   for (auto [body, says] :

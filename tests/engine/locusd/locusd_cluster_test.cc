@@ -43,7 +43,7 @@ class LocusdClusterTest : public ::testing::Test {
   }
 };
 
-TEST_F(LocusdClusterTest, Show_TellsOfEachNodeAndOfTheSilentOnes) {
+TEST_F(LocusdClusterTest, Show_ListsEachNodeAndTheSilentOnes) {
   ApiCluster cluster(3, Clock::System(), {"s3cret"});
   auto admin = Open(cluster, 3);
   const int leader = cluster.nodes().WaitForLeader();
@@ -149,7 +149,7 @@ TEST_F(LocusdClusterTest, Add_WaitsForTheLogAndLetsTheNodeVote) {
   EXPECT_EQ(admin->Leader()->members.size(), 2u);
 }
 
-TEST_F(LocusdClusterTest, AddThatWasStopped_LeavesALearnerAndGoesOnThere) {
+TEST_F(LocusdClusterTest, AddThatWasStopped_LeavesALearnerAndContinuesThere) {
   ApiCluster cluster(1, Clock::System());
   auto admin = Open(cluster, 1);
   const int blank = cluster.AddBlank();
@@ -319,7 +319,7 @@ TEST_F(LocusdClusterTest, ForcedRemove_SaysThatItMayNotBeCommittedAndForWhomItWa
   EXPECT_THAT(said, HasSubstr(absl::StrCat("are back: ", dead_id, " (")));
 }
 
-TEST_F(LocusdClusterTest, Transfer_GoesWhereItIsTold) {
+TEST_F(LocusdClusterTest, Transfer_GoesToTheNamedNode) {
   ApiCluster cluster(3, Clock::System());
   auto admin = Open(cluster, 3);
   const int leader = cluster.nodes().WaitForLeader();

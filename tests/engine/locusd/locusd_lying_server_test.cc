@@ -373,7 +373,7 @@ TEST(LocusdLyingServerTest, TextOfTheServer_IsEscapedInMessages) {
 }
 
 // Nearly correct answers, changed at random.
-TEST(LocusdLyingServerTest, RandomAnswers_HarmNobody) {
+TEST(LocusdLyingServerTest, RandomAnswers_DoNoHarm) {
   const size_t before = PeakMemoryMiB();
   std::mt19937 random(5);
   for (int i = 0; i < 20'000; ++i) {

@@ -103,7 +103,7 @@ TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_SeenShowsTheLoss) {
 
 // The same, and no process is left that has seen more: all allocations since the copy repeat,
 // unless an operator declares the loss.
-TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_RepeatUntilSomebodyKnowsBetter) {
+TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_RepeatUntilAProcessHasSeenMore) {
   ApiCluster cluster(1, clock_);
   auto store = Segments(cluster, clock_);
   ASSERT_TRUE(store->Create(space_, options_, clock_.Now()).ok());

@@ -53,7 +53,7 @@ class LocusdSequencerTest : public ::testing::Test {
   fakes::ManualClock clock_;
 };
 
-TEST_F(LocusdSequencerTest, LeadersKilled_NumbersGoOnWithoutAGap) {
+TEST_F(LocusdSequencerTest, LeadersKilled_NumbersContinueWithoutAGap) {
   ApiCluster cluster(3, clock_);
   auto sequencer = Counters(cluster, clock_);
   int64_t last = 0;
@@ -95,7 +95,7 @@ TEST_F(LocusdSequencerTest, RequestSentAgain_TakesItsNumbersOnce) {
   EXPECT_EQ(Counters(cluster, clock_)->Get("a").value(), 2);
 }
 
-TEST_F(LocusdSequencerTest, BadBodies_AreRefusedWithWhatIsWrong) {
+TEST_F(LocusdSequencerTest, BadBodies_AreRefusedWithTheReason) {
   ApiCluster cluster(1, clock_);
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
   auto refused = [&](const std::string& body, const char* says) {

@@ -55,7 +55,7 @@ class LocusdTest : public ::testing::Test {
   const SpaceName space_;
 };
 
-TEST_F(LocusdTest, LeadersKilled_EachLeaseGoesOn) {
+TEST_F(LocusdTest, LeadersKilled_EachLeaseStays) {
   ApiCluster cluster(3, clock_);
   auto store = cluster.Connect();
   ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
@@ -156,7 +156,7 @@ TEST_F(LocusdTest, Token_IsAskedFor_ExceptWhereHealthIs) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(LocusdTest, Refusals_AreProblemsThatNameWhatIsWrong) {
+TEST_F(LocusdTest, Refusals_AreProblemsThatNameTheReason) {
   ApiCluster cluster(1, clock_);
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
   auto refused = [&](std::string_view method, std::string_view target, std::string_view body,

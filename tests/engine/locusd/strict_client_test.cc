@@ -286,7 +286,7 @@ TEST(StrictClientTest, ManyCallersOfAnOwnerThatIsCutOff_LookForAnotherTogether) 
       << "they are more than 200 ms apart";
 }
 
-TEST(StrictClientTest, ATableThatIsOlderThanWhatIsKnown_IsNotLearntWhereOthersHaveANewerOne) {
+TEST(StrictClientTest, AnOlderTable_IsNotLearnedIfAnotherNodeHasANewerOne) {
   std::atomic<uint16_t> own = 0;
   std::atomic<uint16_t> second = 0;
   Node other([&] { return Http(Table(own, second, 0, 9)); }, [] { return Http(Numbers({20}, 9)); });
@@ -360,7 +360,7 @@ TEST(StrictClientTest, Options_AreJudged) {
   EXPECT_TRUE(absl::IsInvalidArgument(options.Check()));
 }
 
-TEST(StrictClientTest, TheToken_GoesToNobodyInPlainText) {
+TEST(StrictClientTest, TheToken_IsNeverSentInPlainText) {
   std::atomic<uint16_t> own = 0;
   Node one([&] { return Http(Table(own, 1, 10)); },
            [] { return Http(Elsewhere(3, "10.1.2.3:7070"), "421 Misdirected Request"); });

@@ -71,7 +71,7 @@ TEST_F(MysqlFaultTest, ServerKilledAndRestarted_NoIdTwiceAndNoLoss) {
   ExpectNoIdTwice(*drawing);
 }
 
-TEST_F(MysqlFaultTest, ServerGone_GeneratorsGoOnFromTheirSegments) {
+TEST_F(MysqlFaultTest, ServerGone_GeneratorsUseTheirSegments) {
   auto drawing = Draw(absl::Seconds(30));
   ASSERT_TRUE(drawing->WaitForEach(10000));
   ASSERT_TRUE(drawing->WaitForAutonomy(absl::Seconds(10)));
@@ -86,7 +86,7 @@ TEST_F(MysqlFaultTest, ServerGone_GeneratorsGoOnFromTheirSegments) {
   ExpectNoIdTwice(*drawing);
 }
 
-TEST_F(MysqlFaultTest, ServerStalled_IsUnavailableAndGoesOnAfterwards) {
+TEST_F(MysqlFaultTest, ServerStalled_IsUnavailableAndRecovers) {
   auto drawing = Draw(absl::Seconds(1));
   ASSERT_TRUE(drawing->WaitForEach(3000));
   ChildProcess caller([&] {
@@ -110,7 +110,7 @@ TEST_F(MysqlFaultTest, ServerStalled_IsUnavailableAndGoesOnAfterwards) {
   ExpectNoIdTwice(*drawing);
 }
 
-TEST_F(MysqlFaultTest, ServerEmptied_GoesOnOnceSomebodyCreatesItAgain) {
+TEST_F(MysqlFaultTest, ServerEmptied_RecoversOnceItIsCreatedAgain) {
   auto drawing = Draw(absl::Seconds(1));
   ASSERT_TRUE(drawing->WaitForEach(3000));
   server_.Empty();

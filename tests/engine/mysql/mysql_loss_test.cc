@@ -230,7 +230,7 @@ TEST_F(MysqlLossTest, TableRebuilt_IsNoLoss) {
 
 // Not covered (docs/run/engines-mysql.md): rows put back in place look as they once did, and so
 // does a disk or virtual machine that is put back as a whole.
-TEST_F(MysqlLossTest, RowsPutBackInPlace_RepeatUntilSomebodyKnowsBetter) {
+TEST_F(MysqlLossTest, RowsPutBackInPlace_RepeatUntilAProcessHasSeenMore) {
   AllocateSome(*store_, 3);
   std::string table = absl::StrCat(kDatabase, ".sequence");
   std::string head = server_.Value("SELECT sequence_no FROM " + table);
@@ -246,7 +246,7 @@ TEST_F(MysqlLossTest, RowsPutBackInPlace_RepeatUntilSomebodyKnowsBetter) {
 
 // Not covered (docs/run/engines-mysql.md): the time at which a table was made is that of its .frm,
 // and rsync leaves files alone that did not change.
-TEST_F(MysqlLossTest, DataDirectoryPutBackByRsync_RepeatsUntilSomebodyKnowsBetter) {
+TEST_F(MysqlLossTest, DataDirectoryPutBackByRsync_RepeatsUntilAProcessHasSeenMore) {
   AllocateSome(*store_);
   std::string data = server_.path("data") + "/", backup = server_.path("backup") + "/";
   server_.Stop();

@@ -285,7 +285,7 @@ TEST(MysqlLyingServerTest, ServerThatAsksForAFile_GetsNone) {
   EXPECT_FALSE(UseSequencer(server).ok());
 }
 
-TEST(MysqlLyingServerTest, RandomAnswers_HarmNobody) {
+TEST(MysqlLyingServerTest, RandomAnswers_DoNoHarm) {
   const size_t before = PeakMemoryMiB();
   for (uint32_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);

@@ -113,7 +113,7 @@ TEST_F(MysqlTest, AllocationOfOneSection_IsOneStatement) {
 }
 
 // A call that only reads the space's row must not wait for an allocation under way.
-TEST_F(MysqlTest, SpaceLockedByAnother_AllocationOfOneSectionGoesOn) {
+TEST_F(MysqlTest, SpaceLockedByAnother_AllocationOfOneSectionProceeds) {
   auto store = MustOpen(options_);
   CreateSpace(*store);
   Allocate(*store);
@@ -269,7 +269,7 @@ TEST_F(MysqlSchemaTest, BadOptions_AreRefused) {
   }
 }
 
-TEST_F(MysqlSchemaTest, WrongPassword_IsForSomebodyToRepairAndNotInTheMessage) {
+TEST_F(MysqlSchemaTest, WrongPassword_IsPermanentAndNotInTheMessage) {
   MysqlOptions options = options_;
   options.password = "hunter2-wrong";
   absl::Status status = MysqlSegmentStore::Open(options).status();

@@ -144,7 +144,7 @@ TEST_F(MysqlStrictStoreTest, AllSectionsAtOnce_AreReadInPages) {
   EXPECT_EQ(view->sections.back().owner, Owner("a"));
 }
 
-TEST_F(MysqlStrictStoreTest, StalledServer_OwnersGoOnAndAreUnavailableToTheStore) {
+TEST_F(MysqlStrictStoreTest, StalledServer_OwnersKeepAnsweringAndTheStoreIsUnavailable) {
   MariadbServer server;
   ASSERT_TRUE(server.Start()) << server.LogTail();
   MysqlOptions options = server.OptionsFor("locus_strict");

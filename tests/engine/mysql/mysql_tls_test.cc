@@ -155,7 +155,7 @@ TEST_F(MysqlTlsTest, BeyondLoopback_IsRefusedWithoutTlsUnlessAsked) {
 }
 
 // The server says "Access denied" of all of them.
-TEST_F(MysqlTlsTest, AccessDenied_NamesWhatWasNotGiven) {
+TEST_F(MysqlTlsTest, AccessDenied_NamesTheMissingOption) {
   MysqlOptions options = Options();
   options.tls = Tls::kNever;
   ExpectRefused(options, "this was without tls: an account that requires it needs ?tls=on");

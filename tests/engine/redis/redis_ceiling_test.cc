@@ -82,7 +82,7 @@ TEST_F(RedisCeilingTest, BatchAndStep_AreOneRun) {
   EXPECT_EQ(sequencer->Next("k").value(), batch.last() + 7);
 }
 
-TEST_F(RedisCeilingTest, ReturnedTail_IsGivenOutAgainUnlessSomebodyCameBetween) {
+TEST_F(RedisCeilingTest, ReturnedTail_IsGivenOutAgainUnlessAnotherCallCameBetween) {
   auto sequencer = Open();
   SequenceBatch batch = sequencer->NextBatch("k", 50).value();
   EXPECT_TRUE(sequencer->Return("k", batch, 10).value());
@@ -155,7 +155,7 @@ TEST_F(RedisCeilingTest, LastNumbersOfAll_AreExact) {
   EXPECT_TRUE(absl::IsOutOfRange(sequencer->Next("k").status()));
 }
 
-TEST_F(RedisCeilingTest, FlushAll_PlainRepeatsAndThisGoesOn) {
+TEST_F(RedisCeilingTest, FlushAll_PlainRepeatsAndThisContinues) {
   auto plain = OpenPlain(server_.options());
   auto sequencer = Open();
   auto other = Open();
@@ -168,7 +168,7 @@ TEST_F(RedisCeilingTest, FlushAll_PlainRepeatsAndThisGoesOn) {
   EXPECT_GE(other->Stats().losses, 1u);
 }
 
-TEST_F(RedisCeilingTest, RestartWithoutPersistence_PlainRepeatsAndThisGoesOn) {
+TEST_F(RedisCeilingTest, RestartWithoutPersistence_PlainRepeatsAndThisContinues) {
   auto plain = OpenPlain(server_.options());
   auto sequencer = Open();
   ASSERT_EQ(plain->Next("p").value(), 1);
@@ -180,7 +180,7 @@ TEST_F(RedisCeilingTest, RestartWithoutPersistence_PlainRepeatsAndThisGoesOn) {
   Draw(*sequencer, 250);
 }
 
-TEST_F(RedisCeilingTest, RestartFromAnOldDump_PlainRepeatsAndThisGoesOn) {
+TEST_F(RedisCeilingTest, RestartFromAnOldDump_PlainRepeatsAndThisContinues) {
   auto plain = OpenPlain(server_.options());
   auto sequencer = Open();
   Draw(*sequencer, 30);
@@ -197,7 +197,7 @@ TEST_F(RedisCeilingTest, RestartFromAnOldDump_PlainRepeatsAndThisGoesOn) {
 }
 
 // The replica stops following, the master gives out more, and the replica takes over.
-TEST_F(RedisCeilingTest, FailoverToALaggingReplica_PlainRepeatsAndThisGoesOn) {
+TEST_F(RedisCeilingTest, FailoverToALaggingReplica_PlainRepeatsAndThisContinues) {
   RedisServer replica;
   auto plain = OpenPlain(server_.options());
   auto sequencer = Open();
@@ -291,7 +291,7 @@ class FaultySequencer : public Sequencer {
   const std::shared_ptr<Sequencer> real_;
 };
 
-TEST_F(RedisCeilingTest, DurableSequencerDown_NumbersGoOnToTheCeilingAndLaterAgain) {
+TEST_F(RedisCeilingTest, DurableSequencerDown_NumbersContinueToTheCeilingAndLaterAgain) {
   auto faulty = std::make_shared<FaultySequencer>(durable_);
   durable_ = faulty;
   auto sequencer = Open();
@@ -413,7 +413,7 @@ ceiling::Held Held(RedisServer& server, const std::string& master) {
   return held;
 }
 
-TEST_F(RedisCeilingTest, Scripts_DoWhatTheProtocolSays) {
+TEST_F(RedisCeilingTest, Scripts_FollowTheProtocol) {
   std::string info = server_.Ask("INFO replication");
   std::string master = info.substr(info.find("master_replid:") + 14, 40);
   redis::CeilingStore store(redis::Client::Open(server_.options()).value(), durable_);

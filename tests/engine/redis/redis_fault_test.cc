@@ -92,7 +92,7 @@ TEST(RedisFaultTest, IdleConnectionClosedByTheServer_IsReplacedUnnoticed) {
   EXPECT_EQ(sequencer->Stats().connects, 2u);
 }
 
-TEST(RedisFaultTest, NobodyListens_IsUnavailableAndNamesThePlace) {
+TEST(RedisFaultTest, NoServerListens_IsUnavailableAndNamesThePlace) {
   RedisOptions options;
   options.addresses = {{"127.0.0.1", FreePort()}};
   absl::Status status = RedisSequencer::Open(options, {}).status();
@@ -179,7 +179,7 @@ TEST(RedisFaultTest, PasswordForAServerThatHasNone_IsNoObstacle) {
   EXPECT_EQ(Open(options)->Next("k").value(), 1);
 }
 
-TEST(RedisFaultTest, UserWithTheDocumentedRights_CanDoAllAndOneWithoutIsTold) {
+TEST(RedisFaultTest, UserWithTheDocumentedRights_CanDoAllAndOneWithoutGetsTheReason) {
   RedisServer server;
   ASSERT_EQ(
       server.AskWords({"ACL",      "SETUSER", "orders", "on",       ">pw",      "resetkeys",

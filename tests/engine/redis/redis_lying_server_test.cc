@@ -361,7 +361,7 @@ TEST(RedisLyingServerTest, GrantsThatTheRulesCannotMake_AreDataLoss) {
       acquire(absl::StrCat("*5\r\n", Bulk("more"), Bulk("0"), Bulk("0"), Bulk("0"), Bulk("1")))));
 }
 
-TEST(RedisLyingServerTest, RandomReplies_HarmNobody) {
+TEST(RedisLyingServerTest, RandomReplies_DoNoHarm) {
   size_t before = PeakMemoryMiB();
   absl::Time start = absl::Now();
   for (uint32_t seed = 0; seed < 150; ++seed) {
@@ -385,7 +385,7 @@ TEST(RedisLyingServerTest, RandomReplies_HarmNobody) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(200)) << "19 calls of 30 ms a seed";
 }
 
-TEST(RedisLyingServerTest, RandomRepliesToACeiling_HarmNobody) {
+TEST(RedisLyingServerTest, RandomRepliesToACeiling_DoNoHarm) {
   TemporaryDirectory directory;
   std::shared_ptr<Sequencer> durable =
       SqliteSequencer::Open(directory / "durable", {.create = true}, {}).value();

@@ -113,7 +113,7 @@ TEST_F(RedisStoreTest, EmptiedServer_IsFilledOnlyWhenAskedAndStartsAbove) {
   EXPECT_GE(reply->grants[0].segment.first, end);
 }
 
-TEST_F(RedisStoreTest, RestartFromAnOlderDump_IsALossForWhoeverComesFirst) {
+TEST_F(RedisStoreTest, RestartFromAnOlderDump_IsALossForTheFirstCaller) {
   auto store = OpenWithSpace();
   Allocate(*store);
   ASSERT_EQ(server_.Ask("SAVE"), "OK");
@@ -193,8 +193,8 @@ TEST_F(RedisStoreTest, LossFoundByARaise_IsKept) {
   EXPECT_GE(FirstOf(Allocate(*store)), end);
 }
 
-// Not covered (docs/run/engines-redis.md): a rewind that leaves the same master.
-TEST_F(RedisStoreTest, RewindUnderTheSameMaster_RepeatsUntilSomebodyKnowsBetter) {
+// Not covered (docs/operations-engines.md): a rewind that leaves the same master.
+TEST_F(RedisStoreTest, RewindUnderTheSameMaster_RepeatsUntilAProcessHasSeenMore) {
   auto store = OpenWithSpace();
   server_.Ask("COPY locus:segments:{orders} old");
   Segment first = Allocate(*store).grants[0].segment;

@@ -160,7 +160,7 @@ TEST_F(RedisWorkerTest, RestartFromAnOlderDump_IsALoss) {
   ExpectLossNoticed(*Open(), grant, "a");
 }
 
-TEST_F(RedisWorkerTest, RestartWithAllData_CountsAsALossAndHoldersGoOn) {
+TEST_F(RedisWorkerTest, RestartWithAllData_CountsAsALossAndHoldersStay) {
   auto store = OpenWithSpace();
   const WorkerGrant grant = Acquire(*store, "a");
   ASSERT_EQ(server_.Ask("SAVE"), "OK");
@@ -295,7 +295,7 @@ TEST_F(RedisWorkerTest, Facts_AreThoseOfTheConfiguration) {
   EXPECT_FALSE(locus::Open(options, &clock_)->facts().notices_loss);
 }
 
-TEST_F(RedisWorkerTest, MasterKilledUnderSentinels_SuccessorRestsAndTheHolderGoesOn) {
+TEST_F(RedisWorkerTest, MasterKilledUnderSentinels_SuccessorRestsAndTheHolderStays) {
   RedisServer replica;
   RedisSentinel sentinel(server_);
   RedisOptions options;

@@ -58,7 +58,7 @@ TEST(RespTest, RepliesOfEachKind_AreReadHoweverTheyAreCut) {
   }
 }
 
-TEST(RespTest, WhatIsNoResp_IsRefusedForGood) {
+TEST(RespTest, BytesThatAreNoResp_BreakTheConnection) {
   for (const char* bytes :
        {"hello\r\n", "\r\n", "+a\n", ":1x\r\n", ":\r\n", "$1\r\nabc\r\n", "*-2\r\n", "$-2\r\n",
         ":99999999999999999999\r\n", "%1\r\n+a\r\n+b\r\n"}) {

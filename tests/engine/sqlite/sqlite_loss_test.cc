@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_F(SqliteTest, Reopened_GoesOnWithoutALoss) {
+TEST_F(SqliteTest, Reopened_ContinuesWithoutALoss) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   uint64_t end = EndOf(Allocate(*store));
@@ -224,8 +224,8 @@ TEST_F(SqliteTest, StoreDeletedUnderAnOpenHandle_AllocatesNothingMore) {
   EXPECT_FALSE(fs::exists(path_));
 }
 
-// Not covered (docs/run/store-loss.md): file and sidecar put back together look as they once did.
-TEST_F(SqliteTest, FileAndSidecarPutBackTogether_RepeatUntilSomebodyKnowsBetter) {
+// Not covered (docs/operations.md): file and sidecar put back together look as they once did.
+TEST_F(SqliteTest, FileAndSidecarPutBackTogether_RepeatUntilAProcessHasSeenMore) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   store.reset();

@@ -55,7 +55,7 @@ TEST_F(SqliteTest, FileThatIsNoDatabase_IsRefusedAndLeftAlone) {
   EXPECT_EQ(fs::file_size(path_), size);
 }
 
-TEST_F(SqliteTest, SomebodyElsesDatabase_IsRefused) {
+TEST_F(SqliteTest, AnotherProgramsDatabase_IsRefused) {
   sqlite3* db;
   sqlite3_open(path_.c_str(), &db);
   sqlite3_exec(db, "CREATE TABLE theirs (a)", nullptr, nullptr, nullptr);
@@ -94,7 +94,7 @@ TEST_F(SqliteTest, ReadOnlyFile_IsRefused) {
   fs::permissions(directory_.str(), fs::perms(0755));
 }
 
-TEST_F(SqliteTest, DiskFull_IsUnavailableAndGoesOnWhenThereIsRoomAgain) {
+TEST_F(SqliteTest, DiskFull_IsUnavailableUntilThereIsRoomAgain) {
   CreateSpace(*MustOpen(path_));
   ChildProcess child([&] {
     signal(SIGXFSZ, SIG_IGN);
@@ -183,7 +183,7 @@ TEST_F(SqliteTest, ForkedWhileAnAllocationHoldsTheLock_ChildIsRefusedAtOnce) {
   allocator.join();
 }
 
-TEST_F(SqliteTest, ForkedChild_IsRefusedAndTheParentGoesOn) {
+TEST_F(SqliteTest, ForkedChild_IsRefusedAndTheParentIsNot) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   uint64_t end = EndOf(Allocate(*store));

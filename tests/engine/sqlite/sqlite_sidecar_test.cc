@@ -277,7 +277,7 @@ TEST_F(SqliteSidecarTest, LossWhoseLeasesFailAtCommit_RaisesBaseOnce) {
   EXPECT_EQ(child.Wait(), 0);
 }
 
-TEST_F(SqliteSidecarTest, ReaderThatLocksTheSidecar_StallsNobody) {
+TEST_F(SqliteSidecarTest, ReaderThatLocksTheSidecar_StallsNoWriter) {
   CreateSpace(*MustOpen(path_));
   SqliteSegmentStore::Options impatient;
   impatient.busy_timeout = absl::ZeroDuration();
@@ -289,7 +289,7 @@ TEST_F(SqliteSidecarTest, ReaderThatLocksTheSidecar_StallsNobody) {
   close(reader);
 }
 
-TEST_F(SqliteSidecarTest, LockFile_MayBeOpenedByThoseWhoMayWriteTheDatabaseOnly) {
+TEST_F(SqliteSidecarTest, LockFile_OpensOnlyForWritersOfTheDatabase) {
   auto mode_of = [](const std::string& path) {
     struct stat there {};
     EXPECT_EQ(stat(path.c_str(), &there), 0) << path;

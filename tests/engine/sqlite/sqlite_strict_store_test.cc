@@ -69,7 +69,7 @@ class SqliteStrictStoreTest : public ::testing::Test {
   std::unique_ptr<SqliteStrictStore> store_;
 };
 
-TEST_F(SqliteStrictStoreTest, Reopened_GoesOnWithoutALoss) {
+TEST_F(SqliteStrictStoreTest, Reopened_ContinuesWithoutALoss) {
   const StrictGrant a = Take("a");
   Reopen();
   EXPECT_TRUE(Extend("a", a).held);

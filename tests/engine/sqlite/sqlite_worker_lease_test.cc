@@ -78,7 +78,7 @@ class SqliteWorkerLeaseTest : public ::testing::Test {
   std::unique_ptr<SqliteWorkerLeaseStore> store_;
 };
 
-TEST_F(SqliteWorkerLeaseTest, Reopened_GoesOnWithoutALoss) {
+TEST_F(SqliteWorkerLeaseTest, Reopened_ContinuesWithoutALoss) {
   const WorkerGrant grant = *Acquire("a");
   Reopen();
   EXPECT_FALSE(Renew(grant, "a")->loss_noticed);

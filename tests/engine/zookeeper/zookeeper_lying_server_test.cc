@@ -42,7 +42,7 @@ TEST(ZookeeperLyingServerTest, ServerThatHangsUpOrSaysNothing_IsUnavailable) {
   ExpectUnavailableInTime(silent);
 }
 
-TEST(ZookeeperLyingServerTest, RandomBytes_HarmNobody) {
+TEST(ZookeeperLyingServerTest, RandomBytes_DoNoHarm) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     LyingServer server([seed](LyingPeer& peer) {

@@ -275,7 +275,7 @@ TEST_F(ZookeeperSegmentLossTest, StalledServer_IsUnavailableInTime) {
   EXPECT_GE(FirstOf(AllocateInTime(*store)), end);
 }
 
-TEST_F(ZookeeperSegmentLossTest, EmptiedEnsemble_IsNotFoundAndAnewAboveWhatWasAllocated) {
+TEST_F(ZookeeperSegmentLossTest, EmptiedEnsemble_IsNotFoundAndAnewAboveAllAllocations) {
   const uint64_t end = AllocateSome(*store_);
   ASSERT_TRUE(server_.RestartEmpty());
   absl::Status status;
@@ -289,7 +289,7 @@ TEST_F(ZookeeperSegmentLossTest, EmptiedEnsemble_IsNotFoundAndAnewAboveWhatWasAl
   EXPECT_EQ(store_->Show(SpaceName(), clock_.Now())->losses, 1u) << "counted once";
 }
 
-TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNoticedByWhoSawMore) {
+TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNoticedByAProcessThatSawMore) {
   CopyData();
   const uint64_t end = AllocateSome(*store_);
   PutDataBack();
@@ -300,7 +300,7 @@ TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNoticedByWhoSawMore) 
   EXPECT_GE(store_->Stats().sessions, 2u) << "no server let the old session in again";
 }
 
-TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNoticedByWhatWasSeen) {
+TEST_F(ZookeeperSegmentLossTest, OldDataDirectoryPutBack_IsNoticedByTheSeenSequences) {
   CopyData();
   const uint64_t end = AllocateSome(*store_);
   PutDataBack();

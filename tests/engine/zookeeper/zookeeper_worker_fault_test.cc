@@ -87,7 +87,7 @@ TEST_F(ZookeeperWorkerLossTest, KilledAndStartedAgain_LosesNothing) {
 }
 
 // Not EXPIRED: the session may live. Nothing is answered while it is not known.
-TEST_F(ZookeeperWorkerLossTest, StalledServer_IsUnavailableInTimeAndTheLeaseGoesOn) {
+TEST_F(ZookeeperWorkerLossTest, StalledServer_IsUnavailableInTimeAndTheLeaseStays) {
   options_.timeout = absl::Seconds(1);
   auto store = Open();
   const WorkerGrant grant = MustAcquire(*store, "a", now());
@@ -123,7 +123,7 @@ TEST_F(ZookeeperWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByTheHolder) {
 }
 
 // A process that has seen later transactions, though it holds nothing.
-TEST_F(ZookeeperWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByWhoSawMore) {
+TEST_F(ZookeeperWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByAProcessThatSawMore) {
   CopyData();
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(TryAcquire(*store_, absl::StrCat("a", i)).ok());

@@ -112,7 +112,7 @@ TEST_F(ZookeeperWorkerTest, EphemeralZnode_IsThereWhileHeld) {
 
 // A process that is stopped for longer than its session lasts. Its ephemeral znode goes; when it
 // runs again, it has another session, renews the same lease and shows itself again.
-TEST_F(ZookeeperWorkerTest, SessionThatExpired_IsReplacedAndTheLeaseGoesOn) {
+TEST_F(ZookeeperWorkerTest, SessionThatExpired_IsReplacedAndTheLeaseStays) {
   struct Notes {
     std::atomic<uint64_t> renewals, token, sessions, lost;
   };
@@ -210,7 +210,7 @@ TEST_F(ZookeeperWorkerTest, ManyThreadsOnOneHandle_NoticeNoLoss) {
   EXPECT_EQ(store_->Stats().sessions, 1u);
 }
 
-TEST_F(ZookeeperWorkerTest, OtherUser_IsRefusedAndNobodySeesThePassword) {
+TEST_F(ZookeeperWorkerTest, OtherUser_IsRefusedAndThePasswordIsNotShown) {
   ZookeeperOptions options = FreshZookeeperPrefix();
   options.user = "shop";
   options.password = "s3cret word";

@@ -52,7 +52,7 @@ TEST_F(PutBackTest, NodeDoesNotCount) {
   EXPECT_THAT(net_.reads, ElementsAre(ReadAnswer{7, 3}));
 }
 
-TEST_F(PutBackTest, NodeNeitherVotesNorStands_AndTellsTheNextLeader) {
+TEST_F(PutBackTest, NodeNeitherVotesNorStands_AndReportsItToTheNextLeader) {
   Beat(net_.all());
   for (int i = 0; i < 2; ++i) net_.Do(1, net_[1].CheckQuorum());
   net_.Do(2, net_[2].ElectionTimeout());

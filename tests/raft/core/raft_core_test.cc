@@ -243,7 +243,7 @@ TEST(RaftCoreTest, Members_ChangeOneAtATimeAndLearnersFirst) {
   net.Elect(4, {2, 3, 4});
 }
 
-TEST(RaftCoreTest, RemovedNode_IsToldEvenWhenItWasAway) {
+TEST(RaftCoreTest, RemovedNode_LearnsOfItEvenIfItWasAway) {
   Net net({1, 2, 3});
   net.Elect(1, net.all());
   net.Do(1, net[1].ProposeMembers(Without(net.members(), 3)));
@@ -258,7 +258,7 @@ TEST(RaftCoreTest, RemovedNode_IsToldEvenWhenItWasAway) {
 }
 
 // After a restart a node does not know which entries are committed.
-TEST(RaftCoreTest, RemovedNodeThatHasItsRemoval_IsToldAgainAfterARestart) {
+TEST(RaftCoreTest, RemovedNodeThatHasItsRemoval_LearnsItAgainAfterARestart) {
   Net net({1, 2, 3});
   net.Elect(1, net.all());
   net.Do(1, net[1].ProposeMembers(Without(net.members(), 3)));
@@ -290,7 +290,7 @@ TEST(RaftCoreTest, LeaderThatIsRemoved_CommitsItAndStepsDown) {
 
 // Ongaro's note of 2015, with a learner that becomes a voter: two leaders whose members have
 // majorities that share no node.
-TEST(RaftCoreTest, MembersChangedBeforeAnOwnEntry_LoseWhatIsCommitted) {
+TEST(RaftCoreTest, MembersChangedBeforeAnOwnEntry_LoseCommittedEntries) {
   for (Flaw one : {Flaw::kNone, Flaw::kMembersBeforeOwnEntry}) {
     Net net({1, 2, 3, 4});
     net.Elect(1, net.all());
@@ -403,7 +403,7 @@ struct Lie {
 
 Entry At(Term term) { return {term, Entry::Kind::kNothing, "", {}}; }
 
-TEST(RaftCoreTest, WhatCannotBeTrue_IsDropped) {
+TEST(RaftCoreTest, ImpossibleMessages_AreDropped) {
   constexpr uint64_t kHuge = ~uint64_t{0};
   for (NodeId to : {1, 2}) {  // a leader, and a follower
     Net net({1, 2, 3});
@@ -449,7 +449,7 @@ TEST(RaftCoreTest, WhatCannotBeTrue_IsDropped) {
   }
 }
 
-TEST(RaftCoreTest, OneWhoStands_BelievesMembersOnlyThatItIsRemoved) {
+TEST(RaftCoreTest, Candidate_BelievesOnlyMembersThatItIsRemoved) {
   Net net({1, 2, 3});
   net.Elect(1, net.all());
   Core core = net[3];

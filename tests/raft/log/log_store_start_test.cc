@@ -57,7 +57,7 @@ class LogStoreStartTest : public ::testing::Test {
 
 // A process that was killed within Create leaves a database without tables, and perhaps a part of
 // the transaction that makes them.
-TEST_F(LogStoreStartTest, CreateThatDidNotEnd_GoesOn) {
+TEST_F(LogStoreStartTest, CreateThatDidNotEnd_CanBeRepeated) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(db, "PRAGMA journal_mode = WAL; BEGIN; CREATE TABLE t (a); COMMIT",
@@ -111,7 +111,7 @@ TEST_F(LogStoreStartTest, OlderCopyBesideANewerMark_IsDataLoss) {
 }
 
 // A power cut leaves an older mark, or none; another node's, or bytes that are none, say nothing.
-TEST_F(LogStoreStartTest, MarkThatProvesNothing_IsNoReasonToRefuse) {
+TEST_F(LogStoreStartTest, MarkThatProvesNothing_IsIgnored) {
   const std::string others = Live(9).mark;
   const std::string older = Live(2).mark;
   const Files whole = Live(5);

@@ -271,7 +271,7 @@ TEST_F(LogStoreTest, ContradictionInTheFile_IsDataLossWithItsPlace) {
 
 // The file and its log at many points of a life, the log cut or changed at many places: what is
 // loaded is what one of the transactions left, or nothing is.
-TEST_F(LogStoreTest, LogOfTheFileCutOrChanged_GivesWhatATransactionLeftOrIsRefused) {
+TEST_F(LogStoreTest, LogOfTheFileCutOrChanged_GivesAStateAfterATransactionOrIsRefused) {
   std::set<std::string> states;
   struct Copy {
     std::string file, log;
@@ -368,7 +368,7 @@ TEST_F(LogStoreTest, LogOfTheFileCutOrChanged_GivesWhatATransactionLeftOrIsRefus
   EXPECT_GT(loaded, 100);
 }
 
-TEST_F(LogStoreTest, KilledWhileItWrites_KeepsWhatItAcknowledged) {
+TEST_F(LogStoreTest, KilledWhileItWrites_KeepsAllThatItAcknowledged) {
   Create().reset();
   std::minstd_rand random(5);
   Index acknowledged = 0;

@@ -27,7 +27,7 @@ class TestTransport : public Transport {
   Receive receive_;
 };
 
-TEST(NodeTest, MessagesForWhichThereIsNoRoom_AreCounted) {
+TEST(NodeTest, MessagesWithoutRoom_AreCounted) {
   TemporaryDirectory directory;
   const std::string path = directory / "log";
   auto store = *LogStore::Create(path, "lists");
@@ -62,7 +62,7 @@ class SlowMachine : public ListMachine {
 };
 
 // However long it takes: by the snapshot's own end, not by a clock.
-TEST(NodeTest, SnapshotIsBeingMade_CallersAreAnsweredAndItHasWhatWasThere) {
+TEST(NodeTest, SnapshotIsBeingMade_CallersAreAnsweredAndItHasTheEarlierState) {
   TemporaryDirectory directory;
   const std::string path = directory / "log";
   auto store = *LogStore::Create(path, "lists");

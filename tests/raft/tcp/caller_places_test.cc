@@ -60,7 +60,7 @@ TEST_F(CallerPlacesTest, StrangersShareFewPlaces_MembersDoNotCount) {
   EXPECT_EQ(gone_.size(), 2u);
 }
 
-TEST_F(CallerPlacesTest, WhoClaimsAMembersIdAndSendsNothing_LeavesBeforeTheMember) {
+TEST_F(CallerPlacesTest, SilentCallerUnderAMembersId_LeavesBeforeTheMember) {
   places_.set_members({1, 2});
   const auto member = Come(2, true);
   const auto liar = Come(2);

@@ -42,7 +42,7 @@ TEST(FrameTest, CutOrLongHello_IsRefused) {
   EXPECT_FALSE(DecodeHello(Encode(long_address)).ok());
 }
 
-TEST(FrameTest, Caller_IsToldWhyItIsRefused) {
+TEST(FrameTest, Caller_GetsTheReasonOfItsRefusal) {
   EXPECT_TRUE(CheckHello(Ours(), 9, "workers").ok());
   auto why = [](auto change) {
     Hello hello = Ours();

@@ -211,7 +211,7 @@ TEST_F(NodeClusterTest, ManyCommandsAtOnce_AreFewWritesInOrder) {
   EXPECT_GT(leader.node->Status().snapshot, 0u) << "nothing was compacted";
 }
 
-TEST_F(NodeClusterTest, LeaderCutOff_StepsDownAndSaysWhatItDoesNotKnow) {
+TEST_F(NodeClusterTest, LeaderCutOff_StepsDownAndReportsUnknownOutcomes) {
   Begin(3);
   AppendMany(3);
   Place& old = WaitForLeader();
@@ -232,7 +232,7 @@ TEST_F(NodeClusterTest, LeaderCutOff_StepsDownAndSaysWhatItDoesNotKnow) {
   for (const std::string& line : old.machine->lines()) EXPECT_NE(line, "certainly not");
 }
 
-TEST_F(NodeClusterTest, LeaderThatHearsNobody_IsReplaced) {
+TEST_F(NodeClusterTest, LeaderThatHearsNoNode_IsReplaced) {
   Begin(3);
   AppendMany(3);
   Place& old = WaitForLeader();

@@ -219,7 +219,7 @@ TEST_F(NodeProcessTest, KilledAndStoppedAgainAndAgain_LoseNothing) {
   ExpectAllEqual();
 }
 
-TEST_F(NodeProcessTest, LeaderThatStandsStill_IsReplacedAndFollowsAfterwards) {
+TEST_F(NodeProcessTest, PausedLeader_IsReplacedAndFollowsAfterwards) {
   Disturb([&] {
     for (int round = 0; round < 3; ++round) {
       WaitForProgress(50);
@@ -233,7 +233,7 @@ TEST_F(NodeProcessTest, LeaderThatStandsStill_IsReplacedAndFollowsAfterwards) {
   ExpectAllEqual();
 }
 
-TEST_F(NodeProcessTest, FullDisk_EndsTheProcessAndTheOthersGoOn) {
+TEST_F(NodeProcessTest, FullDisk_EndsTheProcessAndTheOthersContinue) {
   Place& victim = places_[2];
   victim.server->KillHard();
   Start(victim, "400000");

@@ -248,7 +248,7 @@ TEST(TcpTransportTest, CallerWhoseCertificateNamesAnotherHost_DoesNotSpeakForAMe
   EXPECT_TRUE(two.Reaches(one, first.listen));
 }
 
-TEST(TcpTransportTest, WhatVanishesOnTheWay_EndsTheConnectionAndANewOneIsMade) {
+TEST(TcpTransportTest, LostBytes_EndTheConnectionAndANewOneIsMade) {
   const uint16_t ports[] = {FreePort(), FreePort()};
   Side one(Side::Options(1, ports[0])), two(Side::Options(2, ports[1]));
   FaultProxy proxy(ports[1]);
