@@ -131,7 +131,7 @@ HeadScan ScanHead(std::string_view bytes, size_t seen) {
     const char c = bytes[i];
     if (!IsControl(c) || c == '\t') {
       if ((c == ' ' || c == '\t') && i > 0 && bytes[i - 1] == '\n') {
-        return {0, "a line of a header does not go on in the next one"};
+        return {0, "a line of a header must not continue in the next one"};
       }
       if (i > 0 && bytes[i - 1] == '\r') return {0, "a line ends with CR LF"};
       continue;

@@ -132,7 +132,7 @@ ServerAnswer StoreAnswer(const cluster_machine::Answer& answer) {
     return JsonAnswer(200, BodyOf(*type));
   }
   if (const auto* segments = std::get_if<segment_machine::Reply>(&answer.reply)) {
-    if (const auto* lease = std::get_if<SegmentReply>(segments)) {
+    if (const auto* allocated = std::get_if<SegmentReply>(segments)) {
       return JsonAnswer(200, BodyOf(*allocated));
     }
     if (const auto* raised = std::get_if<BaseRaise>(segments)) {

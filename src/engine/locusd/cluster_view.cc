@@ -77,7 +77,7 @@ std::string WrongOf(const LocusdClusterView::Row& row, const LocusdNode& leader)
   if (node.raft != member->raft || node.api != member->api) {
     return absl::StrCat(who, "has the addresses ", node.raft, ", ", node.api,
                         ", and the members have ", member->raft, ", ", member->api,
-                        " for it: locus cluster add tells them, unless a copy of its data runs");
+                        " for it: run locus cluster add to correct them, unless a copy of its data runs");
   }
   return "";
 }

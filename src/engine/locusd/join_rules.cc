@@ -22,7 +22,7 @@ constexpr absl::string_view kStartAnew =
 std::string CheckTheAddress(const LocusdNode& node) {
   return absl::StrCat("; check the address: this node is of a cluster with ", node.members.size(),
                       " members that holds ", node.held,
-                      " leases. Only where that cluster is given up for good: stop the node, empty "
+                      " leases. Only if that cluster is never used again: stop the node, empty "
                       "its data directory (with it goes data/audit), start it, and add it then");
 }
 
@@ -42,13 +42,13 @@ absl::Status CheckJoins(const LocusdNode& node, const LocusdNode& leader, const 
                   waits ? "; name this cluster in its configuration" : CheckTheAddress(node));
   }
   if (!node.failure.empty()) return refuse(absl::StrCat("has failed: ", node.failure));
-  if (node.raft.empty() || node.api.empty()) return refuse("does not tell its addresses");
+  if (node.raft.empty() || node.api.empty()) return refuse("does not report its addresses");
   for (const LocusdMember& member : leader.members) {
     if (member.id == node.id) continue;
     if (member.raft == node.raft || member.api == node.api) {
       return refuse(absl::StrCat("has an address of node ", member.id,
                                  ", which is a member: ", member.raft, ", ", member.api),
-                    absl::StrCat("; remove that one first if it is gone for good: locus cluster "
+                    absl::StrCat("; remove that node first if it will not return: locus cluster "
                                  "remove URI ",
                                  member.id));
     }
@@ -127,7 +127,7 @@ absl::Status CheckLeaves(uint64_t id, const LocusdNode& leader, bool force) {
   }
   if (voters == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("node ", id, " is the last voter: nobody would keep the leases"));
+        absl::StrCat("node ", id, " is the last voter: no node would keep the leases"));
   }
   if (force || voters - silent.size() > voters / 2) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(

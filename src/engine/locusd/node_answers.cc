@@ -105,7 +105,7 @@ absl::StatusOr<LocusdNode> Read(std::string_view body) {
       LOCUS_RETURN_IF_ERROR(of.Finish());
       for (size_t i = 0; i + 1 < node.members.size(); ++i) {
         if (node.members[i].id == node.members.back().id) {
-          members.Fail(absl::StrCat("the member ", node.members[i].id, " stands there twice"));
+          members.Fail(absl::StrCat("the member ", node.members[i].id, " is listed twice"));
         }
       }
     }

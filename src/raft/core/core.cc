@@ -230,7 +230,7 @@ absl::StatusOr<Actions> Core::ProposeMembers(Members members) {
         absl::StrCat(changes, " members differ; they change one at a time"));
   }
   if (std::none_of(members.begin(), members.end(), [](const Member& one) { return one.voter; })) {
-    return absl::FailedPreconditionError("nobody would vote");
+    return absl::FailedPreconditionError("no voter would be left");
   }
   Actions actions;
   AppendOwn({vote_.term, Entry::Kind::kMembers, "", std::move(members)}, actions);

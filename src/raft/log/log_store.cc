@@ -233,7 +233,7 @@ absl::Status LogStore::CheckMark() {
   const uint64_t marked = mark_->Read(record_.self);
   if (marked <= record_.transactions) return absl::OkStatus();
   return Lost(absl::StrCat("it has ", record_.transactions, " transactions, and ", path_,
-                           "-mark tells of ", marked, ": ", path_,
+                           "-mark counts ", marked, ": ", path_,
                            "-wal or its end was lost, or an older copy was put back"));
 }
 

@@ -56,7 +56,7 @@ TEST_F(JoinRulesTest, WhoMayJoin) {
   heard.held = 7;
   EXPECT_THAT(says(heard), HasSubstr("follows node 9"));
   EXPECT_THAT(says(heard), HasSubstr("check the address: this node is of a cluster with 2 members "
-                                     "that holds 7 leases. Only where"));
+                                     "that holds 7 leases. Only if"));
   // Its own log says that it was removed, or it has not heard so.
   LocusdNode once = Node(4, {Of(1), Of(2), Of(3)});
   once.term = 3;
@@ -72,7 +72,7 @@ TEST_F(JoinRulesTest, WhoMayJoin) {
   EXPECT_THAT(says(node), HasSubstr("was removed"));
   node = Node(4);
   node.raft = "";
-  EXPECT_THAT(says(node), HasSubstr("does not tell its addresses"));
+  EXPECT_THAT(says(node), HasSubstr("does not report its addresses"));
   node = Node(4);
   node.failure = "disk full";
   EXPECT_THAT(says(node), HasSubstr("disk full"));

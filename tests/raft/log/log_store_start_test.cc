@@ -91,7 +91,7 @@ TEST_F(LogStoreStartTest, WalThatLostItsEnd_IsDataLoss) {
                                  whole.wal.substr(0, whole.wal.size() - 1), header, last}) {
     const absl::Status status = Start({whole.file, wal, whole.mark}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << wal.size();
-    EXPECT_THAT(std::string(status.message()), HasSubstr("-mark tells of 6: ")) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("-mark counts 6: ")) << status;
   }
 }
 

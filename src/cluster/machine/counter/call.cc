@@ -29,7 +29,7 @@ absl::Status Check(const Call& call) {
   }
   const int64_t highest = std::max(call.number, call.last_of_first);
   if (takes && call.max_value > 0 && highest > call.max_value) {
-    return absl::InvalidArgumentError(absl::StrCat("a counter is to go on by ", call.number,
+    return absl::InvalidArgumentError(absl::StrCat("a counter is to rise by ", call.number,
                                                    " or to begin with ", call.last_of_first,
                                                    "; its max_value is ", call.max_value));
   }

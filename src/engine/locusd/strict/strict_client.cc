@@ -288,7 +288,7 @@ class StrictClient::Rep {
     outcome.Add(
         From(address, absl::UnavailableError(absl::StrCat(
                           "section ", elsewhere->sections[0].first, " has another owner, ",
-                          elsewhere->sections[0].second.empty() ? "and nobody knows him yet"
+                          elsewhere->sections[0].second.empty() ? "which is not known yet"
                                                                 : elsewhere->sections[0].second))));
   }
 
@@ -366,7 +366,7 @@ class StrictClient::Rep {
     const uint64_t known = routes_ ? routes_->version() : 0;
     std::optional<StrictTableAnswer> older;
     const std::vector<std::string> addresses = AddressesInOrder();
-    MostTelling told(addresses.size(), absl::UnavailableError("nobody was asked"));
+    MostTelling told(addresses.size(), absl::UnavailableError("no node was asked"));
     for (size_t i = 0; i < addresses.size(); ++i) {
       const std::string& address = addresses[i];
       const TimePoint now = std::chrono::steady_clock::now();
