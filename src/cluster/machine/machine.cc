@@ -93,6 +93,7 @@ Machine::Applied Machine::Apply(const Command& command) {
   const absl::Time before = now_;
   now_ = Has(Flaw::kTimeFalls) ? time : std::max(now_, time);
   if (command.leaps && !Has(Flaw::kLeapsCount)) {
+    // Before anything is forgotten or ended by the new time: the leap must not count.
     counters_.Leap(before, now_);
     strict_sets_.Leap(before, now_);
   }
@@ -234,6 +235,7 @@ Answer Machine::Do(const InSpace& call, const WorkerRelease& release) {
   if (!outcome.status.ok()) return Refused(outcome.status);
   if (!outcome.record) return {};
   Fact fact = FactOf(Fact::Kind::kReleased, now_, call.name, *outcome.record);
+  // Before Store, which overwrites *record.
   fact.nonce = record->nonce;
   Store(call, *std::move(outcome.record));
   call.facts.push_back(std::move(fact));
@@ -247,6 +249,7 @@ Answer Machine::Do(const InSpace& call, const Verdict& verdict) {
     return Refused(absl::AbortedError(absl::StrCat("worker ", verdict.worker, ", token ",
                                                    verdict.token, ": it has no such holder")));
   }
+  // A verdict that changes nothing is no fact.
   if (lease->unhealthy != verdict.healthy) return {};
   lease->unhealthy = !verdict.healthy;
   const auto kind = verdict.healthy ? Fact::Kind::kHealthy : Fact::Kind::kUnhealthy;
@@ -269,6 +272,8 @@ Answer Machine::Do(const InSpace& call, const Delete&) {
     const WorkerRecord& record = lease.record;
     if (!record.nonce.empty()) return refused("worker ", worker, " is held");
     if (record.ceiling >= now_) return refused("worker ", worker, " rests");
+    // Tokens begin at the clock, so that those of a later space of this name are higher only if all
+    // tokens here are below it.
     if (record.token >= static_cast<uint64_t>(absl::ToUnixMillis(now_))) {
       return refused("worker ", worker, " has token ", record.token, ", which is above the clock");
     }
@@ -381,7 +386,7 @@ void Machine::Store(const InSpace& call, WorkerRecord record) {
   }
   call.space->blocks.Changed(is_new ? nullptr : &lease.record, record);
   lease.record = std::move(record);
-  if (renewed) return;  // its place in the queue is mended later
+  if (renewed) return;  // SettleQueue moves it when it comes to the front
   if (lease.record.nonce.empty()) {
     lease.record.holder.clear();
     return;

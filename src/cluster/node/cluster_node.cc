@@ -146,6 +146,7 @@ class ClusterNode::Rep : public raft::StateMachine {
       } else {
         arrivals_.Note(std::chrono::steady_clock::now());
         const bool may_wait = std::holds_alternative<WorkerRenew>(request.action);
+        // No caller waits for a renewal, so it may wait for other requests.
         if (!may_wait) hurry_ = true;
         waiting_.push_back({std::move(request), std::move(answered)});
         if (Gathers()) {
@@ -311,7 +312,8 @@ class ClusterNode::Rep : public raft::StateMachine {
     return leads_ && ready_ ? time_.OfCommand() : machine_.now();
   }
 
-  // Nodes of earlier versions read it, unless there are counters with a ttl or strict sets.
+  // A leap is marked only if it matters, to counters with a ttl or strict sets: nodes of earlier
+  // versions cannot read a command with the mark.
   Command CommandOfNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Command command;
     command.time = time_.OfCommand();
@@ -389,7 +391,8 @@ class ClusterNode::Rep : public raft::StateMachine {
 
   bool MayPrepare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ask_ && time_.MayBegin(); }
 
-  // Before its first command a leader has applied all of the terms before.
+  // The Read returns once this node has applied all entries of earlier terms, as a leader must have
+  // before its first command.
   void Prepare() {
     node_->Read([this](const absl::Status& status) {
       bool yields = false;
@@ -453,9 +456,10 @@ class ClusterNode::Rep : public raft::StateMachine {
 
   const ClusterNodeOptions options_;
   std::unique_ptr<raft::Node> owned_node_;
-  // Its, and not null while it ends, as owned_node_ is.
+  // The same node, but not yet null while it ends, as owned_node_ is.
   raft::Node* node_ = nullptr;
-  // Changed by the node's thread, under the lock, under which others read it. Taken after mutex_.
+  // The node's thread alone changes the machine, under this lock; other threads read it under the
+  // lock. Lock order: after mutex_.
   Mutex machine_mutex_;
   Machine machine_;
   // Of the node's thread: the members that the cluster had before it had a time.

@@ -137,7 +137,8 @@ class Connection::Rep {
   std::atomic<uint64_t> conflicts_{0};
 
  private:
-  // Of each member once, from the one that answered last; again while members only lack a leader.
+  // Asks each member once, beginning with the one that answered last; again while members only lack
+  // a leader.
   template <typename Asking>
   absl::StatusOr<Answer> TryMembers(Repeat repeat, TimePoint deadline, const Asking& ask) {
     internal::Backoff backoff(kPausesWithoutLeader);
@@ -160,7 +161,7 @@ class Connection::Rep {
         ++failures_;
         if (!outcome.try_other_member) return outcome.answer.status();
         Leave(member);
-        // Where one member may come back, the call may be retried.
+        // If one member may come back, the call may be retried, so its error is the one to report.
         if (i == 0 || absl::IsUnavailable(outcome.answer.status())) {
           told.Note(
               outcome.member_failed ? MostTelling::Kind::kNoAnswer : MostTelling::Kind::kAnswer,

@@ -105,6 +105,7 @@ absl::StatusOr<WorkerStore::Read> WorkerStore::Settle(const SpaceName& name,
   LOCUS_ASSIGN_OR_RETURN(Soundness soundness,
                          Vet(*connection_, image.space, answer, image.memory, deadline));
   if (soundness == Soundness::kSound) return Read::kSound;
+  // Memory of records, of holders' keys and of the etcd lease may be of the lost state.
   image.own.clear();
   held_.clear();
   lease_ = {};

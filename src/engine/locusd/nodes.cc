@@ -97,6 +97,7 @@ Nodes::Nodes(const LocusdOptions& options, Follow follow, std::vector<Endpoint> 
       tls_(std::move(tls)),
       authorization_(std::move(authorization)),
       clock_(clock) {
+  // Only authorization_ keeps it, in memory for secrets.
   options_.token.clear();
 }
 

@@ -127,6 +127,7 @@ BoundedCall::BoundedCall(MYSQL* handle, TimePoint deadline) : handle_(handle), d
 BoundedCall::~BoundedCall() {
   current_call = nullptr;
   if (watched_ < 0) return;
+  // Before the close, so that the watchdog never shuts down a descriptor of the same number.
   if (Watchdog* watchdog = Watchdog::Get()) watchdog->Remove(deadline_, watched_);
   close(watched_);
 }

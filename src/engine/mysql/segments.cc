@@ -97,7 +97,7 @@ class VnodeSegmentStore final : public MysqlSegmentStore {
         return connection.Run("COMMIT").status();
       }
       LOCUS_RETURN_IF_ERROR(segment_rules::CheckClock(options, caller_now, state.now));
-      // The space's own row is gone, but its heads remain.
+      // If only the space's own row is gone, its heads remain.
       LOCUS_ASSIGN_OR_RETURN(
           auto highest,
           connection.Run(absl::StrCat("SELECT COALESCE(MAX(sequence_no), 0) FROM `sequence` WHERE"

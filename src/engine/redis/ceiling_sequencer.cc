@@ -239,6 +239,7 @@ class CeilingSequencer::Rep {
   }
 
   void AskAhead(const std::shared_ptr<Key>& key, const std::string& life) {
+    // One request of a key is in the queue at a time.
     if (Now() < key->not_before.load() || key->asked.exchange(true)) return;
     MutexLock lock(mutex_);
     ahead_.push_back({key, life});

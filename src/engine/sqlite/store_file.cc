@@ -19,6 +19,7 @@ StoreFile::StoreFile(std::string path, absl::Duration busy_timeout)
     : path_(std::move(path)), busy_timeout_(busy_timeout) {}
 
 absl::Status StoreFile::Connect(bool create) {
+  // In this order: the tables' statements belong to the connection.
   tables_.reset();
   connection_.reset();
   LOCUS_ASSIGN_OR_RETURN(auto opened, Connection::Open(path_, create, busy_timeout_));

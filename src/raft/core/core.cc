@@ -193,6 +193,8 @@ absl::StatusOr<Actions> Core::ProposeMembers(Members members) {
     return absl::UnavailableError("this node does not lead");
   }
   const Members& now = this->members();
+  // Otherwise two leaders in a row could change the members differently, with majorities that share
+  // no node (Ongaro's note of 2015).
   if (!LeadsForSure() && !Has(Flaw::kMembersBeforeOwnEntry)) {
     return absl::UnavailableError("no entry of this leader is committed yet");
   }
@@ -244,6 +246,8 @@ Actions Core::Read(uint64_t read) {
     actions.reads.push_back({read, 0});
     return actions;
   }
+  // A new round: only answers to messages that are sent from here on prove that this node still
+  // leads.
   reads_.push_back({read, ++round_, LeadsForSure() ? commit_ : 0});
   AnswerReads(actions);
   SendToAll(true, actions);

@@ -135,6 +135,7 @@ void Core::On(NodeId from, const Append& append, bool, Actions& actions) {
     if (entry.kind == Entry::Kind::kMembers) members_.push_back({i, entry.members});
   }
   RaiseCommit(std::min(append.commit, end), actions);
+  // The answer waits for the write: the leader counts these entries as stored here.
   reply.index = end;
   SendAfterWrites(from, reply, actions);
 }
@@ -242,6 +243,7 @@ void Core::AdvanceCommit(Actions& actions) {
   const bool early = !LeadsForSure();
   std::vector<Index> matches;
   for (const Member& member : QuorumMembers()) {
+    // A node that forgot may have lost entries that it confirmed, so it counts for none.
     if (member.voter) matches.push_back(HasForgotten(member.id) ? 0 : MatchOf(member.id));
   }
   std::sort(matches.rbegin(), matches.rend());

@@ -121,6 +121,8 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::Open(const std::string& path
     LOCUS_RETURN_IF_ERROR(CheckNoWal(path));
     return absl::NotFoundError(absl::StrCat("raft log ", path, " is an empty file"));
   }
+  // Before SQLite opens the file: it takes the first bad frame for the end of the log, and would
+  // drop the transactions behind it.
   LOCUS_RETURN_IF_ERROR(CheckWal(path));
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenFile(path));
   LOCUS_ASSIGN_OR_RETURN(const bool blank, store->IsBlank());
@@ -310,6 +312,7 @@ absl::Status LogStore::Compact(const SnapshotMark& mark, std::string_view state)
   return Transact([&](Record& record) -> absl::Status {
     LOCUS_CHECK(mark.index <= record.last);
     if (mark.index <= record.base) return absl::OkStatus();
+    // Before the entry is deleted: the chain of the remaining ones begins with its sum.
     LOCUS_ASSIGN_OR_RETURN(record.base_chain, ChainAt(mark.index, record));
     record.base = mark.index;
     LOCUS_ASSIGN_OR_RETURN(auto drop, database_->Prepare("DELETE FROM entry WHERE position <= ?"));
@@ -343,6 +346,8 @@ absl::Status LogStore::Transact(const std::function<absl::Status(Record&)>& body
   if (status.ok()) status = database_->Execute("COMMIT");
   if (!status.ok()) return Failed(status);
   record_ = record;
+  // After the commit: a mark beyond the file's own count would later be taken for a loss. A crash
+  // in between leaves an older mark, which is only less strict.
   mark_->Write(record_.self, record_.transactions);
   return absl::OkStatus();
 }

@@ -266,6 +266,7 @@ void Shell::SendOff(TimePoint now) {
 }
 
 void Shell::Do(TimePoint now, Actions actions) {
+  // First: the entries behind a snapshot apply to its state, and `write` is moved away below.
   if (actions.restored) Restore(*actions.write);
   if (!stopped_.ok()) return;
   if (actions.write) {

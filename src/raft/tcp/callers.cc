@@ -95,8 +95,8 @@ Callers::awaitable<void> Callers::Serve(CallerPlaces::Caller caller, std::shared
   Close(caller);
 }
 
-// Any certificate of the cluster's authority opens the connection. To speak for a member, it must
-// name the member's host.
+// Any certificate of the cluster's authority opens the connection. To speak for a member, a
+// certificate must name the member's host.
 absl::Status Callers::Check(const Hello& hello, Wire& wire) const {
   LOCUS_RETURN_IF_ERROR(CheckHello(hello, options_.self, options_.cluster));
   if (tls_ == nullptr) return absl::OkStatus();
@@ -123,6 +123,7 @@ Callers::awaitable<void> Callers::Hear(CallerPlaces::Caller caller, std::shared_
   const absl::Status status = Check(*hello, *wire);
   if (!status.ok()) Tell(*wire, std::string(status.message()));
   const std::string welcome = Framed(EncodeWelcome(status));
+  // A refused caller also gets its welcome, with the reason.
   if (co_await wire->Write(welcome) || !status.ok()) co_return;
   wire->Disarm();
   if (wire->closed()) co_return;
@@ -137,6 +138,7 @@ Callers::awaitable<void> Callers::Hear(CallerPlaces::Caller caller, std::shared_
     if (!message.ok()) co_return;
     places_.Hear(caller);
     receive_(hello->from, *std::move(message));
+    // Confirms the frame (frame.h).
     if (co_await wire->Write(std::string_view("\0", 1))) co_return;
   }
 }
