@@ -328,7 +328,7 @@ class StreamConnection : public HttpConnection {
 };
 
 using PlainConnection = StreamConnection<tcp::socket>;
-// Not Beast's own stream, which keeps a copy of what it sends, passwords among it.
+// Not Beast's own stream, which keeps a copy of the bytes it sends, passwords among them.
 using TlsConnection = StreamConnection<asio::ssl::stream<tcp::socket>>;
 
 template <>

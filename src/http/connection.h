@@ -63,7 +63,7 @@ class HttpConnection {
   virtual bool StillOpen() = 0;
 
   // Sends a request; the answer before it must have been read to its end. UNAVAILABLE: it was not
-  // sent completely by the deadline; the server may have served it nevertheless.
+  // sent completely by the deadline; the server may still have served it.
   virtual absl::Status Begin(const HttpRequest& request, TimePoint deadline) = 0;
   // The answer without its body. Interim answers (100, 102 to 199) are skipped. Where plain text
   // gets a TLS alert or nothing for its first answer, the error says that the port may speak TLS.

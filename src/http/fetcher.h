@@ -50,7 +50,7 @@ class Fetcher {
 
   // UNAVAILABLE: no thread.
   static absl::StatusOr<std::unique_ptr<Fetcher>> Start();
-  // Answers what is under way with UNAVAILABLE. A name that is being looked up is waited for.
+  // Answers requests under way with UNAVAILABLE. A name that is being looked up is waited for.
   ~Fetcher();
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;

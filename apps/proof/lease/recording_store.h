@@ -10,7 +10,8 @@
 namespace locus::proof {
 
 // Records each call before it is made, and its answer before the caller has it. Create is not
-// recorded. Thread safety: as WorkerLeaseStore; calls are made one after the other.
+// recorded.
+// Thread safety: as WorkerLeaseStore; calls are made one after the other.
 std::unique_ptr<WorkerLeaseStore> Recording(std::unique_ptr<LocusdWorkerLeaseStore> store,
                                             std::shared_ptr<CallLog> log);
 

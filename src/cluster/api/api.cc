@@ -248,7 +248,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return Submit(call, of.space, std::move(of.wish), 201);
   }
 
-  // Answers with what it is called with; the body is made off the node's thread.
+  // Answers with the value that it is called with; the body is made off the node's thread.
   template <typename Shown>
   std::function<void(absl::StatusOr<Shown>)> ShowsTo(const ApiCallPtr& call,
                                                      ListingPtr listing = nullptr) {

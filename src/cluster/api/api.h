@@ -31,7 +31,7 @@ struct ApiOptions {
   // The same for operators, who may do all. Not empty: one of these is needed to change members,
   // hand the leadership over, create and delete spaces; all other callers get 403.
   std::vector<std::string> operator_tokens = {};
-  // Decides in place of these tokens, where it is set; asked for all but /healthz and /readyz. Must
+  // If set, decides instead of these tokens; called for all requests but /healthz and /readyz. Must
   // not wait.
   std::function<Admission(const http::ServerRequest&)> admit = {};
   // Serves counters, spaces of order IDs, rules and strict sets. Only once all nodes of the cluster
@@ -92,7 +92,7 @@ struct ApiOptions {
 // - DELETE /v1/members/{id}: removes it; 204.
 // - GET /v1/time: 200, the cluster's time and the clock on which a majority of the nodes agrees.
 // - POST /v1/time:advance with {"most_ms"}: sets the time to that clock, if it is behind by at most
-//   so much; 200 and what it was before.
+//   so much; 200 and the time before.
 // - GET /v1/status: this node: its ID, addresses, role, term, leader, log, leases, members.
 // - GET /healthz: 200 while the node works.
 // - GET /readyz: 200 while it knows a leader.

@@ -44,8 +44,8 @@ struct Traffic {
 };
 
 // A client's request until it is answered; shared by all that work on the answer. If the last
-// reference goes without an answer, the client gets 500. Thread safety: all methods may be called
-// from any thread.
+// reference goes without an answer, the client gets 500.
+// Thread safety: all methods may be called from any thread.
 class ApiCall {
  public:
   ApiCall(std::shared_ptr<Traffic> traffic, http::ServerRequest request,

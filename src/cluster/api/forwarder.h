@@ -33,8 +33,8 @@ struct ForwardOptions {
 // Hands requests on to the leader for clients that ask for it by "Prefer: forward" (RFC 7240), and
 // its answers back. Token, Request-Id, trace and body go along, and a header that keeps the request
 // from being forwarded again: if that node no longer leads, its redirection is the answer. Each
-// request has a connection of its own. Thread safety: all methods may be called from any thread;
-// none waits.
+// request has a connection of its own.
+// Thread safety: all methods may be called from any thread; none waits.
 class Forwarder {
  public:
   // UNAVAILABLE: no thread.

@@ -16,7 +16,7 @@ namespace locus::cluster_api {
 // deletes a space, or raises the base of one.
 bool IsForOperators(const http::ServerRequest& request);
 
-// The bearer tokens of an API, and what they allow. Kept in memory that core dumps leave out, and
+// The bearer tokens of an API, and their rights. Kept in memory that core dumps leave out, and
 // compared in constant time.
 // Thread safety: after Keep, all methods may be called from any thread.
 class Tokens {

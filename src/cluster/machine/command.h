@@ -30,7 +30,7 @@ inline constexpr size_t kMostSpaces = 64;
 // Worker IDs that were ever granted, in all spaces. They are forgotten only with their space: their
 // ceilings are what keeps IDs unique.
 inline constexpr size_t kMostWorkers = 1 << 20;
-// Of them, those with a holder.
+// Of these, worker IDs with a holder.
 inline constexpr size_t kMostHeld = 1 << 16;
 // Remembered requests: the ones that changed something.
 inline constexpr size_t kMostRemembered = 1 << 17;

@@ -286,8 +286,8 @@ Answer Machine::Do(const InSpace& call, const Delete&) {
   return {};
 }
 
-// Behind the clock, so that the next token is the time of its grant. The holder of a lease that is
-// mended finds out as it renews; the ID rests until its ceiling.
+// Tokens are set below the clock, so that the next token is the time of its grant. The holder of a
+// mended lease learns of it when it renews; the ID rests until its ceiling.
 Answer Machine::Do(const InSpace& call, const Mend& mend) {
   if (call.space == nullptr) return {worker::NoSuchSpace(call.name), std::nullopt, {}};
   const uint64_t behind =
@@ -308,7 +308,7 @@ absl::StatusOr<uint64_t> Machine::WorkerFor(const InSpace& call,
                                             const WorkerAcquire& acquire) const {
   const auto& leases = call.space->leases;
   const WorkerRange& range = acquire.range;
-  // Sent again, maybe without an ID: what it was granted.
+  // A repetition, maybe without an ID, gets the same worker ID.
   for (auto own = call.space->holders.lower_bound({acquire.nonce, range.first});
        own != call.space->holders.end() && own->first == acquire.nonce && own->second <= range.last;
        ++own) {
@@ -447,16 +447,6 @@ absl::StatusOr<WorkerSpaceView> Machine::Show(const SpaceName& space, uint64_t f
     view.workers.push_back(at->second.record);
   }
   return view;
-}
-
-std::vector<HeldLease> Machine::HoldersWith(std::string_view part) const {
-  std::vector<HeldLease> found;
-  for (const auto& [end, name, worker] : queue_) {
-    const Lease& lease = spaces_.at(name).leases.at(worker);
-    if (lease.record.holder.find(part) == std::string::npos) continue;
-    found.push_back({name, worker, lease.record.token, lease.record.holder, lease.unhealthy});
-  }
-  return found;
 }
 
 bool operator==(const Answer& one, const Answer& other) {

@@ -57,7 +57,7 @@ class Reader;
 //              space that is made later grants above it, even under the name of a deleted one. Its
 //              tokens are higher as well, because those of the deleted space were below the
 //              machine's time. It looks at each ID of the space.
-//   counters   spaces of order IDs, sequence types and sets of strict ones are those of
+//   counters   spaces of order IDs, sequence types and strict sets are decided in
 //              src/cluster/machine/counter, src/cluster/machine/segment, src/cluster/machine/type
 //              and src/cluster/machine/strict; changed types are facts. Their requests are
 //              remembered by session (Sessions).
@@ -167,7 +167,7 @@ class Machine {
   absl::StatusOr<uint64_t> WorkerFor(const InSpace& call, const WorkerAcquire& acquire) const;
   absl::Status CheckRoom(const InSpace& call, uint64_t worker) const;
   Fact FactOfSpace(const InSpace& call, Fact::Kind kind) const;
-  // Stores and answers what was planned; `kind` is the fact where the status is OK.
+  // Stores and answers the outcome; `kind` is the fact if the status is OK.
   Answer Carry(const InSpace& call, worker::Outcome outcome, Fact::Kind kind);
   void Store(const InSpace& call, WorkerRecord record);
   void Enqueue(const SpaceName& name, Lease& lease);

@@ -59,6 +59,16 @@ Machine::Screened Machine::Screen(Request& request) const {
   return screened;
 }
 
+std::vector<HeldLease> Machine::HoldersWith(std::string_view part) const {
+  std::vector<HeldLease> found;
+  for (const auto& [end, name, worker] : queue_) {
+    const Lease& lease = spaces_.at(name).leases.at(worker);
+    if (lease.record.holder.find(part) == std::string::npos) continue;
+    found.push_back({name, worker, lease.record.token, lease.record.holder, lease.unhealthy});
+  }
+  return found;
+}
+
 size_t Machine::EndingBetween(absl::Time from, absl::Time until) const {
   size_t ending = 0;
   for (const auto& [name, space] : spaces_) {

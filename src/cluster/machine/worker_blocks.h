@@ -13,14 +13,14 @@
 
 namespace locus::cluster_machine {
 
-// Finds a free worker ID of a space without a look at all that are taken: 256 neighbours are a
-// block, which knows how many of them were ever granted, how many have a holder, and a time before
-// which none of them is free. The answers are those of worker::FindFree over all records, whatever
-// was asked before; only the cost depends on earlier calls.
+// Finds a free worker ID of a space without reading all that are taken: 256 neighbours are a block,
+// which knows how many of them were ever granted, how many have a holder, and a time before which
+// none of them is free. The answers are those of worker::FindFree over all records, whatever was
+// asked before; only the cost depends on earlier calls.
 //
-// Report every change of a record by Changed. `scan` must read the current records. Thread safety:
-// none. Cost: a call of FirstFree or In looks at each block of the range, and reads those that may
-// have a free ID, or the next that is.
+// Report every change of a record by Changed. `scan` must read the current records.
+// Thread safety: none. Cost: a call of FirstFree or In looks at each block of the range, and reads
+// those that may have a free ID, or the next that is.
 class WorkerBlocks {
  public:
   // `before` nullptr: the ID was never granted.

@@ -26,7 +26,7 @@ struct Batch {
   // Answered already.
   std::vector<std::pair<std::function<void(cluster_machine::Answer)>, cluster_machine::Answer>>
       known;
-  // It deletes a space: what is screened before that is applied could create the space again.
+  // It deletes a space: a request screened before that is applied could create the space again.
   bool deletes = false;
 };
 

@@ -17,7 +17,8 @@
 namespace locus::cluster_node {
 
 // A node's CommandClock on its Clock, and the notes about clocks that it exchanges with other
-// nodes. Thread safety: none.
+// nodes.
+// Thread safety: none.
 class ClusterTime {
  public:
   // `clock` outlives it.

@@ -66,7 +66,7 @@ std::optional<Opinion> Plan::Answered(const Probe& probe, const absl::Status& st
                                       absl::Duration now) {
   --under_way_[probe.suspect];
   const auto found = holders_.find(probe.lease);
-  // It lost its lease meanwhile, or this node its leadership.
+  // The holder has lost its lease meanwhile, or this node its leadership.
   if (found == holders_.end() || found->second.probe != probe.number) return std::nullopt;
   Holder& holder = found->second;
   holder.probe = 0;

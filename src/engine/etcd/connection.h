@@ -46,7 +46,7 @@ struct TxnAnswer : TxnReply {
 };
 
 // An answer without an end, as of a watch; each line is one JSON object.
-// Thread safety: none, but for Interrupt, which any thread may call while the stream lives.
+// Thread safety: none, except Interrupt, which any thread may call while the stream lives.
 class Stream {
  public:
   Stream(std::unique_ptr<http::HttpConnection> http, Origin origin);
@@ -75,9 +75,9 @@ enum class Repeat { kAllowed, kNever };
 // read answers (reply.h). SpaceStore, WorkerStore and SectionStore read state, decide by
 // AllocationPlan or the rules of src/worker and src/strict, and write it in one transaction that
 // compares what was read. Vet checks that an answer comes from the recorded cluster; ServerClock
-// estimates the cluster's time; a Turn admits one call at a time. Thread safety: all methods may be
-// called from any thread. Fork: callers ask forked() first, and do not destroy the object in a
-// child.
+// estimates the cluster's time; a Turn admits one call at a time.
+// Thread safety: all methods may be called from any thread. Fork: callers ask forked() first, and
+// do not destroy the object in a child.
 class Connection {
  public:
   // As EtcdSegmentStore::Open. A `store_clock` replaces the time that the servers' answers carry.

@@ -54,7 +54,7 @@ class SpaceStore final : public EtcdSegmentStore {
   };
   enum class Written {
     kSound,
-    kConflict,       // others wrote first; the image has what they wrote
+    kConflict,       // others wrote first; the image has their state
     kToLostCluster,  // the cluster is not the recorded one, or went back
   };
 

@@ -21,9 +21,9 @@ namespace locus::etcd {
 //   set              its StrictSet
 //   section/NNNNNNN  the record of a section that was ever owned
 //
-// Every call reads what it is about, and writes the set together with whatever it changed of its
-// sections, if the set's text has not changed since it was read. Thread safety: as StrictStore;
-// calls wait for each other, up to their timeout.
+// Every call reads the set and its sections, and writes the set together with the changed sections,
+// if the set's text has not changed since it was read.
+// Thread safety: as StrictStore; calls wait for each other, up to their timeout.
 class SectionStore final : public EtcdStrictStore {
  public:
   static absl::StatusOr<std::unique_ptr<SectionStore>> Open(const EtcdOptions& options,
@@ -69,7 +69,7 @@ class SectionStore final : public EtcdStrictStore {
   // Of one key, which names a section of the set; added to `records`.
   absl::Status TakeSection(const SpaceName& name, const StrictSet& set, const KeyValue& found,
                            std::map<uint32_t, strict::Record>& records) const;
-  // The set, and those of the sections that there are. NOT_FOUND: there is no such set.
+  // The set, and its stored sections. NOT_FOUND: there is no such set.
   absl::StatusOr<TxnAnswer> Read(const SpaceName& name, std::span<const uint32_t> sections,
                                  StrictSet& set, std::map<uint32_t, strict::Record>& records,
                                  TimePoint deadline);

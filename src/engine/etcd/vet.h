@@ -9,8 +9,8 @@
 namespace locus::etcd {
 
 // Whether `answer`, with which `record` came, is of the cluster that the record was written to:
-// kSound or kLost, never kUnclear. Asks the member for its status where that takes it. UNAVAILABLE:
-// another member answered to that.
+// kSound or kLost, never kUnclear. Asks the member for its status if needed. UNAVAILABLE: another
+// member answered that request.
 absl::StatusOr<Soundness> Vet(Connection& connection, const Life& record, const TxnAnswer& answer,
                               Memory& memory, TimePoint deadline);
 

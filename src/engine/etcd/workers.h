@@ -76,8 +76,8 @@ class WorkerStore final : public EtcdWorkerLeaseStore {
 
   absl::Status TakeSpace(const SpaceName& name, const std::vector<KeyValue>& found, Image& image);
   absl::StatusOr<Stored> TakeRecord(const SpaceName& name, const KeyValue& found) const;
-  // Finds out whether the cluster has lost what it stored, and if so stores that no ID is granted
-  // for a while. kAgain: it did, or others did meanwhile.
+  // Finds out whether the cluster has lost stored state, and if so stores that no ID is granted for
+  // a while. kAgain: it did, or others did meanwhile.
   absl::StatusOr<Read> Settle(const SpaceName& name, const TxnAnswer& answer, Image& image,
                               const WorkerLeaseTerm& term, TimePoint deadline);
   // The cluster's identity, and `image` as read in the same request.

@@ -207,7 +207,7 @@ absl::Status Cluster::Await(const LocusdNode& node, const std::string& api,
   TimePoint dead_at = After(kSilent);
   const TimePoint deadline = After(options.patience);
   internal::Backoff backoff({.first = kPoll, .longest = kPoll, .jitter = 0});
-  uint64_t aim = UINT64_MAX;  // what was committed a moment ago
+  uint64_t aim = UINT64_MAX;  // the index that was committed a moment ago
   while (true) {
     auto leader = Leader();
     if (!leader.ok() && !absl::IsUnavailable(leader.status())) return leader.status();

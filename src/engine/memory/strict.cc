@@ -28,7 +28,7 @@ class MemoryStrictStore::Backup {
 struct MemoryStrictStore::Rep {
   explicit Rep(Clock& clock_in) : clock(clock_in) {}
 
-  // Runs `plan` on what is stored of `sections`, and stores what it changed.
+  // Runs `plan` on the stored state of `sections`, and stores its changes.
   template <typename Sections, typename Plan>
   auto Run(const SpaceName& name, const StrictSetOptions& options, const Sections& sections,
            const Plan& plan)

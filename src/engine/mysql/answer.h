@@ -15,8 +15,8 @@
 
 struct st_mysql;
 
-// Asking a server, and reading what it answers: every shape that a result can have, its size and
-// its time are checked here, whatever the server sends.
+// Asks a server, and reads its answers: every shape that a result can have, its size and its time
+// are checked here, whatever the server sends.
 
 namespace locus::mysql {
 

@@ -77,7 +77,7 @@ std::string ReadAllStatements(const SpaceName& space, const std::string& now,
                               const ServerFacts& facts);
 // The results of either: the space, its sections, then time, identity and half_restored.
 constexpr Shape kStateShapes[] = {AtMostOneRow(7), Rows(4, 65536), OneRow(3)};
-// Of such results. DATA_LOSS: what is stored cannot be.
+// Of such results. DATA_LOSS: an impossible stored value.
 absl::StatusOr<SpaceState> ParseState(std::span<const Result> results, const std::string& place);
 
 // Writes sections that were read with SectionRow::version; fails with kOutOfRange, before anything

@@ -15,7 +15,7 @@
 #include "src/engine/mysql/connection.h"
 #include "src/strict/strict_rules.h"
 
-// The statements of strict sequences, and what they answer.
+// The statements of strict sequences, and their answers.
 
 namespace locus::mysql {
 

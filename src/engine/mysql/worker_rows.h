@@ -13,7 +13,7 @@
 #include "src/engine/mysql/connection.h"
 #include "src/worker/worker_rules.h"
 
-// The statements of worker leases, and what they answer.
+// The statements of worker leases, and their answers.
 
 namespace locus::mysql {
 

@@ -56,8 +56,8 @@ ServerView ParseServerView(std::string_view text_of_info);
 // One socket to one server, shared by all threads of a process. A request is sent at once; the
 // first thread that waits for an answer reads the answers of all threads (the leader). The
 // connection breaks at the first error, at the first request whose deadline passes, and when one
-// exchange's answers take too much memory; every pending request then fails. Thread safety: all
-// methods may be called from any thread.
+// exchange's answers take too much memory; every pending request then fails.
+// Thread safety: all methods may be called from any thread.
 class Connection {
  public:
   struct Settings {
@@ -89,7 +89,7 @@ class Connection {
   // Sends `commands`, to which the server sends `replies` answers. Finish must follow.
   void Start(Exchange& exchange, std::string_view commands, size_t replies, Deadline deadline);
   // Waits for the answers until the deadline. UNAVAILABLE: they did not come; if `sent`, the server
-  // may have run the commands nevertheless.
+  // may still have run the commands.
   absl::Status Finish(Exchange& exchange);
 
   // False: broken, or closed by the server while idle.

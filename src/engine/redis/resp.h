@@ -51,9 +51,9 @@ class ReplyReader {
   explicit ReplyReader(const Limits& limits) : limits_(limits) {}
 
   void Feed(std::string_view bytes);
-  // Takes the next whole reply out of what was fed. False: there is none yet. UNAVAILABLE: the
-  // bytes are no RESP2, or a reply exceeds the limits; the stream is lost, and so says every later
-  // call.
+  // Takes the next whole reply out of the bytes that were fed. False: there is none yet.
+  // UNAVAILABLE: the bytes are no RESP2, or a reply exceeds the limits; the stream is lost, and so
+  // says every later call.
   absl::StatusOr<bool> Next(Reply& reply);
   // About how much memory the last reply takes, in bytes.
   size_t last_cost() const { return last_cost_; }

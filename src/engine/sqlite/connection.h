@@ -53,7 +53,8 @@ class Query {
 // opens it anew when the file was replaced. Each write of a store is one transaction that compares
 // the identity in the file with the one in its Sidecar, lets the shared rules decide, and raises
 // the generation in both: segments.cc does it for segments, TablesFile for worker leases and strict
-// sequences. The *tables files hold the SQL. Thread safety: none.
+// sequences. The *tables files hold the SQL.
+// Thread safety: none.
 class Connection {
  public:
   // NOT_FOUND: no such file and `create` is false. FAILED_PRECONDITION: it cannot be written, or is

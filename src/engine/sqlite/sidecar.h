@@ -66,8 +66,8 @@ std::string SidecarLockPath(const std::string& real_path, std::string_view what 
 // its lock.
 class SidecarFile {
  public:
-  // Of the database at `real_path`. Creates what is missing, with the database's owner.
-  // UNAVAILABLE: another process holds the lock longer than `timeout`.
+  // Of the database at `real_path`. Creates missing files, with the database's owner. UNAVAILABLE:
+  // another process holds the lock longer than `timeout`.
   static absl::StatusOr<SidecarFile> Lock(const std::string& real_path, absl::Duration timeout,
                                           std::string_view what = "");
 

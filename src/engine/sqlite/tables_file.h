@@ -21,9 +21,9 @@ namespace locus::sqlite {
 
 // The file of a store that has its own tables and its own sidecar, beside those of segments: worker
 // leases and strict sequences. Its transactions compare the identities, and note a loss. `Tables`
-// are the store's tables, with Create, ReadStore and WriteStore. Thread safety: all methods may be
-// called from any thread. Fork: calls of a forked child are refused, and destruction touches no
-// file.
+// are the store's tables, with Create, ReadStore and WriteStore.
+// Thread safety: all methods may be called from any thread. Fork: calls of a forked child are
+// refused, and destruction touches no file.
 template <typename Tables>
 class TablesFile {
  public:

@@ -45,8 +45,9 @@ struct Change {
 // Sends requests over a session with the ensemble, and begins another one when it has expired. The
 // client library calls back on threads of its own; nothing there blocks. The stores of this folder
 // read znodes, let the shared rules decide, and write them in one transaction that checks the
-// versions that were read (tree.h, space_text.h). Thread safety: all methods may be called from any
-// thread. Fork: callers ask forked() first, and do not destroy the object in a child.
+// versions that were read (tree.h, space_text.h).
+// Thread safety: all methods may be called from any thread. Fork: callers ask forked() first, and
+// do not destroy the object in a child.
 class Session {
  public:
   // As ZookeeperWorkerLeaseStore::Open.

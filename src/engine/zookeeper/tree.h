@@ -25,7 +25,7 @@ absl::Status MakePath(Session& session, const std::string& path, TimePoint deadl
 absl::StatusOr<std::string_view> TextOfSchema1(const Session& session, const std::string& path,
                                                std::string_view value);
 
-// DATA_LOSS, naming the znode and what it holds.
+// DATA_LOSS, naming the znode and its value.
 absl::Status Spoilt(const Session& session, const std::string& path, std::string_view value);
 
 }  // namespace locus::zookeeper

@@ -52,8 +52,8 @@ struct Send {
 
 struct ReadAnswer {
   uint64_t read = 0;
-  // The read sees all that was acknowledged before it was asked for once the state machine has
-  // applied this. 0: this node does not lead, or not any more: ask the leader.
+  // Once the state machine has applied this, the read sees all that was acknowledged before it. 0:
+  // this node does not lead, or no longer leads: ask the leader.
   Index index = 0;
 
   friend bool operator==(const ReadAnswer&, const ReadAnswer&) = default;
@@ -163,7 +163,8 @@ class Core {
   Index members_index() const { return members_.back().index; }
   // Whether the committed members lack this node, which had been one: it is to end.
   bool removed() const { return removed_; }
-  // Whether an entry of the own term is committed: what was committed before is known.
+  // Whether an entry of its own term is committed. Until then a leader does not know how far the
+  // log is committed.
   bool LeadsForSure() const { return role_ == Role::kLeader && TermAt(commit_) == vote_.term; }
   bool transferring() const { return transfer_to_ != 0; }
   const SnapshotMark& snapshot() const { return snapshot_; }
@@ -200,7 +201,7 @@ class Core {
     Index match = 0;
     Index next = 1;
     uint64_t round = 0;   // the latest that it answered
-    Index leaves_at = 0;  // where it is no member any more: the index of the members without it
+    Index leaves_at = 0;  // for a removed member: the index of the members without it
     bool forgot = false;  // HasForgotten
   };
   struct PendingRead {

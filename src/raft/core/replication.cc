@@ -112,7 +112,7 @@ void Core::On(NodeId from, const Append& append, bool, Actions& actions) {
     reply.matches = false;
     reply.index = append.prev_index;
     reply.continue_at = std::min(append.prev_index, last_index() + 1);
-    // All of the term that differs, but nothing that is committed (3.5).
+    // Skips all entries of the differing term, but none that is committed (3.5).
     const Term differs = TermAt(reply.continue_at);
     while (append.prev_index <= last_index() && reply.continue_at > commit_ + 1 &&
            TermAt(reply.continue_at - 1) == differs) {
@@ -238,7 +238,8 @@ void Core::RaiseCommit(Index commit, Actions& actions) {
   if (removed_) BecomeFollower(vote_.term, 0, actions);
 }
 
-// Only an entry of the own term is committed by counting; those before it are with it (3.6.2).
+// Only an entry of its own term is committed by counting; that commits all entries before it
+// (3.6.2).
 void Core::AdvanceCommit(Actions& actions) {
   const bool early = !LeadsForSure();
   std::vector<Index> matches;

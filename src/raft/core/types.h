@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-// The words of Raft, as the dissertation "Consensus: Bridging Theory and Practice" (Ongaro, 2014)
-// has them; numbers of sections in src/raft/core are those of it.
+// The words of Raft, as in the dissertation "Consensus: Bridging Theory and Practice" (Ongaro,
+// 2014); section numbers in src/raft/core refer to it.
 
 namespace locus::raft {
 
@@ -44,7 +44,7 @@ inline bool IsVoter(const Members& members, NodeId id) {
 
 struct Entry {
   enum class Kind : uint8_t {
-    kNothing,  // the first of a leader, so that it learns what is committed
+    kNothing,  // the first of a leader: once committed, all entries before it are
     kCommand,  // `data` is for the state machine
     kMembers,  // the cluster has these members from the moment it is appended
   };

@@ -17,13 +17,13 @@ namespace locus::raft {
 // that more had been committed.
 //
 // It is written after each commit and never synced: it outlives the process, but a power cut may
-// leave an older one, which is no more than what was synced. So a mark beyond the store's own count
+// leave an older one, which counts no more than was synced. So a mark beyond the store's own count
 // proves a loss, and a lower one, or none, proves nothing.
 //
 // Thread safety: none.
 class CommitMark {
  public:
-  // Makes the file, of mode 0600, where there is none.
+  // Creates a missing file, of mode 0600.
   static absl::StatusOr<CommitMark> Open(const std::string& path);
 
   // The count in the file for this node; 0: no file, or none that a CommitMark wrote for this node.

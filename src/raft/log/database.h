@@ -19,7 +19,7 @@ namespace locus::raft {
 // FAILED_PRECONDITION: the raft log, and why it is not used.
 absl::Status RefuseLog(const std::string& path, std::string_view why);
 
-// A connection to the file of a LogStore. Thread safety: none, but for InPlace.
+// A connection to the file of a LogStore. Thread safety: none, except InPlace.
 class Database {
  public:
   // `path` outlives it.

@@ -29,15 +29,15 @@ class Database;
 // cut loses nothing that was acknowledged. Damage in PATH-wal is DATA_LOSS if a whole transaction
 // follows it (CheckWal), and so is a state with fewer transactions than PATH-mark counts
 // (CommitMark): PATH-wal or its end was lost or damaged, or a copy was put back beside a newer
-// mark. Not noticed: an older copy of all files or without PATH-mark, and what was lost together
-// with the mark. A node never starts from such a file; it starts anew, as another member (Create).
+// mark. Not noticed: an older copy of all files or without PATH-mark, and a loss that includes the
+// mark. A node never starts from such a file; it starts anew, as another member (Create).
 //
 // A write that failed (a full disk, an input or output error) may or may not be on the disk, and
 // after a failed fsync the kernel may take pages for clean that are not on the disk. So nothing is
 // tried again: the store refuses all further calls with FAILED_PRECONDITION, and the process must
 // end and start anew. Open then writes all that it finds once more, and syncs that.
 //
-// Thread safety: none, but for InPlace.
+// Thread safety: none, except InPlace.
 class LogStore {
  public:
   // A new node: an ID is drawn at random, so that a node that lost its disk comes back as another
@@ -72,7 +72,7 @@ class LogStore {
     Remembered remembered;
     std::string state;  // of the state machine, as of the snapshot
   };
-  // DATA_LOSS: an entry or the snapshot is missing, or not what was written; names the place.
+  // DATA_LOSS: an entry or the snapshot is missing or altered; names the place.
   absl::StatusOr<Stored> Load();
 
   // All of the writes in one transaction, in their order.

@@ -330,9 +330,8 @@ void Shell::Apply() {
   }
 }
 
-// The first message of another leader may bring entries in place of what this node proposed while
-// it led, or a snapshot, and say that they are committed: before NoteRole has failed what is
-// pending.
+// The first message of another leader may bring committed entries, or a snapshot, in place of this
+// node's own proposals, before NoteRole has failed those.
 void Shell::AnswerPending(Index index, Term term, absl::StatusOr<std::string> said) {
   while (!pending_.empty() && pending_.front().index <= index) {
     const Pending pending = std::move(pending_.front());

@@ -30,7 +30,7 @@ class Storage {
   virtual void Store(Write write) = 0;
   // The snapshot of a state, in place of the entries up to it. No message waits for it.
   virtual void StoreSnapshot(SnapshotMark mark, std::shared_ptr<const std::string> state) = 0;
-  // Calls `fold` beside all else; Shell::Folded then has what it returned. One at a time.
+  // Runs `fold` in the background; call Shell::Folded with its result. One at a time.
   using FoldedState = absl::StatusOr<std::string>;
   virtual void Fold(std::function<FoldedState()> fold) = 0;
 };
@@ -124,17 +124,16 @@ class Shell {
                                                       uint64_t seed, TimePoint now);
 
   // The state machine's answer once the command is applied. UNAVAILABLE: this node does not lead,
-  // or leads no more (IsCommitUnknown). INVALID_ARGUMENT: longer than kMostEntryBytes. Errors of
-  // StateMachine::Check.
-  // RESOURCE_EXHAUSTED: ShellOptions::waiting_bytes.
+  // or no longer leads (IsCommitUnknown). INVALID_ARGUMENT: longer than kMostEntryBytes. Errors of
+  // StateMachine::Check. RESOURCE_EXHAUSTED: ShellOptions::waiting_bytes.
   void Propose(std::string command, Answer answer);
   // OK: the state machine, as it is during the call of `done`, has all commands that were answered
   // before Read. UNAVAILABLE: this node does not lead, or no longer leads.
   void Read(Done done);
-  // OK once the change is committed; also where there is nothing to change. NOT_FOUND: no such
-  // member. Otherwise as Core::ProposeMembers, and UNAVAILABLE as Propose.
+  // OK once the change is committed, or if there is nothing to change. NOT_FOUND: no such member.
+  // Otherwise as Core::ProposeMembers, and UNAVAILABLE as Propose.
   void ChangeMembers(TimePoint now, const MemberChange& change, Done done);
-  // Hands the leadership over; 0: to the voter that is furthest. OK: this node leads no more, or
+  // Hands the leadership over; 0: to the voter that is furthest. OK: this node no longer leads, or
   // did not lead. NOT_FOUND: no such voter, or no other one. UNAVAILABLE: it did not take over
   // within T.
   void Transfer(TimePoint now, NodeId to, Done done);
@@ -148,8 +147,8 @@ class Shell {
   // Answers all waiting callers with `why`. The shell ignores all later events.
   void Stop(absl::Status why);
 
-  // Does what is due, and what events have gathered. To be called after events, and at the time
-  // that the last call returned.
+  // Does the work that is due, and the work that events have gathered. Call it after events, and at
+  // the time that the last call returned.
   TimePoint Tick(TimePoint now);
 
   NodeStatus Status(TimePoint now) const;

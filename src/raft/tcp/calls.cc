@@ -37,7 +37,7 @@ constexpr auto kCheck = std::chrono::milliseconds(250);
 
 }  // namespace
 
-// The connection to one node, with what is to be sent.
+// The connection to one node, with its queue of frames.
 struct Calls::Call {
   explicit Call(asio::io_context& io) : wake(io) {}
   TcpTransport::Link shown;
@@ -136,7 +136,7 @@ void Calls::DropOldest(Call& call) {
   ++call.shown.dropped;
 }
 
-// As long as there is something to send now and then.
+// Runs while there is something to send now and then.
 Calls::awaitable<void> Calls::Run(std::shared_ptr<Call> call) {
   internal::Backoff backoff({absl::Milliseconds(50), absl::Milliseconds(800), 0.5});
   while (!call->ended) {

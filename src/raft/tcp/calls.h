@@ -21,10 +21,10 @@
 
 namespace locus::raft {
 
-// The connections that this node makes, with what waits to be sent over them: two for a node, one
-// of them for snapshots.
+// The connections that this node makes, with their queues: two for a node, one of them for
+// snapshots.
 //
-// Thread safety: of the thread that runs `io`, but for Links.
+// Thread safety: for the thread that runs `io` only, except Links.
 class Calls {
  public:
   // All outlive it. `tls` nullptr: plain text, to this machine only.
@@ -33,7 +33,7 @@ class Calls {
 
   // As Transport::Send.
   void Send(NodeId to, const std::string& address, const Message& message);
-  // Where a node that has called says that it is reached; taken where the members have no address.
+  // The address that a calling node advertises; used if the members have none for it.
   void Learn(NodeId id, const std::string& address);
   // All other receivers are strangers, and only few of them are called.
   void set_members(std::set<NodeId> members) { members_ = std::move(members); }

@@ -52,7 +52,8 @@ absl::Status DecodeWelcome(std::string_view bytes);
 
 std::string Framed(std::string_view bytes);
 
-// Finds frames in what comes. Memory: what was fed, not what a frame announces.
+// Finds frames in a stream of bytes. Memory: the bytes that were fed, not the size that a frame
+// announces.
 class FrameReader {
  public:
   explicit FrameReader(size_t most) : most_(most) {}

@@ -40,12 +40,12 @@ struct TcpOptions {
 // in each direction: Calls makes the outgoing ones, Callers takes the incoming ones, each over a
 // Wire; snapshots take a connection of their own, so that heartbeats do not wait behind them.
 // Connections that break are made again after a jittered pause. A node that neither takes nor
-// confirms what it is sent loses its connection after some seconds, more where much is under way.
+// confirms its frames loses its connection after some seconds, more if much is under way.
 //
 // A caller must send a Hello within 2 seconds (its ID, the called node's, cluster and version), or
-// it is refused with the reason. It can make this node hold no more than what it has sent, 20 MiB
-// of messages or 257 MiB of a snapshot. Members always find a place, whatever strangers do, as
-// callers and as called (caller_places.h).
+// it is refused with the reason. It can make this node hold no more bytes than it has sent, at most
+// 20 MiB of messages or 257 MiB of a snapshot. Members always find a place, whatever strangers do,
+// as callers and as called (caller_places.h).
 //
 // Thread safety: as Transport. One thread of its own.
 class TcpTransport : public Transport {

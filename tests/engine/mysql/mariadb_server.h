@@ -19,7 +19,8 @@
 
 namespace locus {
 
-// A session of a test, for statements of any shape on an honest server. Thread safety: none.
+// A session of a test, for statements of any shape on an honest server.
+// Thread safety: none.
 class SqlSession {
  public:
   static absl::StatusOr<std::unique_ptr<SqlSession>> Open(const MysqlOptions& options);

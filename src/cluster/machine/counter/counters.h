@@ -84,7 +84,7 @@ class Counters {
   // Forgets at most kMostForgotten of the counters that are due. Apply treats the remaining ones as
   // forgotten, so the limit bounds the work, not the result.
   void Sweep(absl::Time now);
-  // The time is set ahead: what is left until counters are forgotten stays. Looks at each that is
+  // The time is set ahead: the time left until counters are forgotten stays. Looks at each that is
   // forgotten some time.
   void Leap(absl::Time from, absl::Time to);
   // Whether a counter is forgotten some time.

@@ -39,7 +39,7 @@ struct OwnerOrder {
 // Thread safety: none. A copy is another table in the same state.
 class Holders {
  public:
-  // Stands for a holder as long as a section has it.
+  // Identifies a holder while a section has it.
   using Id = uint32_t;
   static constexpr Id kNobody = 0;
 

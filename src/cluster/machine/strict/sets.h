@@ -99,9 +99,10 @@ struct View {
   std::vector<Section> sections;     // ascending
 };
 
-// Thread safety: none. A copy is another one in the same state. Cost: O(log n) for each section of
-// a call. Show looks at all sections of the set; a call that would exceed the most holders looks at
-// all sections of all sets, for ownerships that have ended. Memory: about 100 bytes a section.
+// Thread safety: none. A copy is another one in the same state.
+// Cost: O(log n) for each section of a call. Show looks at all sections of the set; a call that
+// would exceed the most holders looks at all sections of all sets, for ownerships that have ended.
+// Memory: about 100 bytes a section.
 class Sets {
  public:
   // `changed` becomes whether anything was written. Errors change nothing, and are those of

@@ -17,8 +17,8 @@
 
 namespace locus::locusd {
 
-// Maps sections to the nodes that a client asks for them, learned from answers. Thread safety: all
-// methods may be called from any thread.
+// Maps sections to the nodes that a client asks for them, learned from answers.
+// Thread safety: all methods may be called from any thread.
 class StrictRoutes {
  public:
   explicit StrictRoutes(const StrictTableAnswer& table);

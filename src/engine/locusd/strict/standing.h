@@ -17,8 +17,8 @@
 namespace locus::locusd {
 
 // A client's view of its sequence-nodes, by address: which of them did not answer last time, which
-// answered UNAVAILABLE as owners, and when to look for other owners. Thread safety: all methods may
-// be called from any thread.
+// answered UNAVAILABLE as owners, and when to look for other owners.
+// Thread safety: all methods may be called from any thread.
 class Standing {
  public:
   // A node that did not answer is asked for a table after all others, until it answers again.
