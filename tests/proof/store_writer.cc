@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A service of a cluster of locusd that is being cut into parts: takes numbers, allocates
 // sequences, and reads and alters a type, each in a thread. Leaves each call that ended in OUT
-// (store_records.h). Runs until it is killed. usage: store_writer OUT CA_FILE TOKEN_FILE
-// HOST:PORT...
+// (store_records.h). Runs until it is killed.
+// usage: store_writer OUT CA_FILE TOKEN_FILE HOST:PORT...
 #include <fcntl.h>
 #include <unistd.h>
 

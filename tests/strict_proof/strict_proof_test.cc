@@ -4,8 +4,8 @@
 // and handed over, and while the store stalls and is put back. All drawn numbers are checked for
 // the strict order.
 //
-// strict_proof_test --numbers=N runs until so many were drawn [20,000,000]
-//                   --seed=S      the order of the faults [1]
+// strict_proof_test --numbers=N  runs until so many were drawn [20,000,000]
+//                   --seed=S     the order of the faults [1]
 #include <algorithm>
 #include <chrono>
 #include <fstream>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls sequence-nodes while faults are injected: draws numbers of users that other callers draw
 // for as well, as fast as it is answered, single ones and many at once, and writes all of them to
-// LOG. Runs until it is killed. Prints each second how many numbers it has got. usage:
-// strict_caller [--ca=FILE] [--token=FILE] [--pause=MS] LOG SEED HOST:PORT...
+// LOG. Runs until it is killed. Prints each second how many numbers it has got.
+// usage: strict_caller [--ca=FILE] [--token=FILE] [--pause=MS] LOG SEED HOST:PORT...
 //   --ca     the nodes speak TLS, with certificates of these authorities
 //   --token  its first line is the bearer token
 //   --pause  between two calls [0]

@@ -63,7 +63,7 @@ std::string BodyOf(const type_machine::Reply& reply);
 absl::StatusOr<type_machine::Reply> ParseTypeReply(std::string_view body);
 
 // GET /v1/sequence_types[?name=NAME]: {"rules": [{"name", "version", "text_hex"}]}
-std::string BodyOf(const std::map<std::string, type_machine::Type>& rules);
+std::string BodyOf(const std::map<std::string, type_machine::Type>& types);
 absl::StatusOr<std::map<std::string, type_machine::Type>> ParseTypes(std::string_view body);
 
 }  // namespace locus::cluster_api
