@@ -81,8 +81,8 @@ struct ApiOptions {
 // - POST /v1/counters: a call of a counter; 200 (store_bodies.h).
 // - PUT /v1/segments/{space}: creates a space of order IDs; 204. GET: 200 and all of it,
 //   linearizable. POST :allocate and :raise: 200; :restored: 204.
-// - POST /v1/sequence_types: writes a sequence type, or removes one; 200. GET /v1/sequence_types[?name=N]: 200 and
-//   all of them, or the one of that name, linearizable.
+// - POST /v1/sequence_types: writes a sequence type, or removes one; 200. GET with [?name=N]: 200
+//   and all of them, or the one of that name, linearizable.
 // - PUT /v1/strict_sets/{set}: creates a set of strict sequences; 204. GET: 200 and all of it,
 //   linearizable. POST :take, :extend and :release: 200 (strict_bodies.h); :restored: 204.
 // - GET /v1/members: 200 and the members, as this node knows them.

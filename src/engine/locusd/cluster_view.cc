@@ -75,9 +75,10 @@ std::string WrongOf(const LocusdClusterView::Row& row, const LocusdNode& leader)
     return absl::StrCat(who, "has other members, and ", led, " is none of them");
   }
   if (node.raft != member->raft || node.api != member->api) {
-    return absl::StrCat(who, "has the addresses ", node.raft, ", ", node.api,
-                        ", and the members have ", member->raft, ", ", member->api,
-                        " for it: run locus cluster add to correct them, unless a copy of its data runs");
+    return absl::StrCat(
+        who, "has the addresses ", node.raft, ", ", node.api, ", and the members have ",
+        member->raft, ", ", member->api,
+        " for it: run locus cluster add to correct them, unless a copy of its data runs");
   }
   return "";
 }
