@@ -114,7 +114,7 @@ TEST_F(FetcherTest, AnswersBeyondTheLimits_AreCut) {
   EXPECT_EQ(Fetch(request).status(), absl::OutOfRangeError("the answer is too long"));
 }
 
-TEST_F(FetcherTest, WhatIsNoHttp_IsUnavailable) {
+TEST_F(FetcherTest, AnswersThatAreNoHttp_AreUnavailable) {
   for (const char* said :
        {"", "SSH-2.0-OpenSSH\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx",
         "HTTP/1.1 9999 ?\r\n\r\n"}) {

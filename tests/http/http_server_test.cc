@@ -178,7 +178,7 @@ TEST_F(HttpServerTest, CloseAfterAnswers_AnswersOnceMoreOnEachConnection) {
   }
 }
 
-TEST_F(HttpServerTest, WhatIsNoHttp_IsRefused) {
+TEST_F(HttpServerTest, BytesThatAreNoHttp_AreRefused) {
   Start();
   for (const char* bytes : {"hello\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
                             "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"}) {

@@ -45,7 +45,7 @@ TEST(StrictNextTest, UidsAndTextsWithACount_AreOneUidForEachNumber) {
   EXPECT_THAT(Uids(R"({"texts":["\u4eac"],"count":1})"), ElementsAre(Small().UidOf("京")));
 }
 
-TEST(StrictNextTest, WhatIsWrong_IsNamedWithItsPlace) {
+TEST(StrictNextTest, Flaws_AreNamedWithTheirPlace) {
   EXPECT_THAT(WhyNot("x"), HasSubstr("no JSON object"));
   EXPECT_THAT(WhyNot("[]"), HasSubstr("no JSON object"));
   EXPECT_THAT(WhyNot(R"({"uids":["1000","x"]})"), AllOf(HasSubstr("\"uids\"[1]"), HasSubstr("x")));
@@ -94,7 +94,7 @@ TEST(StrictSectionsTest, RangesAndAName_AreRead) {
   EXPECT_EQ(none->to, "");
 }
 
-TEST(StrictSectionsTest, WhatIsWrong_IsNamed) {
+TEST(StrictSectionsTest, Flaws_AreNamed) {
   for (const auto& [body, why] :
        {std::pair(R"({"sections":["10"]})", "section 10 is none of the set's, 0 to 9"),
         {R"({"sections":["9-8"]})", "\"9-8\" is neither a section"},

@@ -132,7 +132,7 @@ TEST_F(StoreBodiesTest, SpacesAndRaises_ComeBackAsTheyWere) {
   }
 }
 
-TEST_F(StoreBodiesTest, RandomRules_ComeBackAsTheyWere) {
+TEST_F(StoreBodiesTest, RandomTypes_ComeBackAsTheyWere) {
   std::map<std::string, type_machine::Type> types;
   for (int i = 0; i < 200; ++i) {
     type_machine::Call call{std::to_string(i), static_cast<uint64_t>(Number(0)), std::nullopt};
@@ -146,7 +146,7 @@ TEST_F(StoreBodiesTest, RandomRules_ComeBackAsTheyWere) {
   EXPECT_EQ(ParseTypeReply(BodyOf(type_machine::Reply{true})).value().done, true);
 }
 
-TEST_F(StoreBodiesTest, WhatIsWrong_IsNamed) {
+TEST_F(StoreBodiesTest, Flaws_AreNamed) {
   const std::string type = BodyOf(type_machine::Call{"a", 1, type_machine::Type{2, "x"}});
   auto refused = [&](const char* from, const char* to, const char* says) {
     const auto read = ParseTypeCall(absl::StrReplaceAll(type, {{from, to}}));

@@ -129,7 +129,8 @@ TEST_F(MysqlFaultTest, ServerKilledWhileAllocating_NothingIsAllocatedTwice) {
   void* shared = mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
-  auto* leases = static_cast<std::atomic<int>*>(shared);  // granted so far, as the killer sees them
+  auto* allocations =
+      static_cast<std::atomic<int>*>(shared);  // granted so far, as the killer sees them
   for (int kill = 0; kill < 3; ++kill) {
     std::atomic<int>& granted = *allocations;
     granted = 0;
