@@ -293,8 +293,8 @@ TEST_F(StoreTest, RaisedFarAhead_AllocationsStayAboveTheSeen) {
     EXPECT_GE(reply.grants[0].segment.first, std::max(seen, to));
     seen = reply.grants[0].segment.end();
   }
-  machine_ =
-      older;  // all data were put back: nothing is allocated until an operator raises it again
+  // All data were put back: nothing is allocated until an operator raises it again.
+  machine_ = older;
   EXPECT_EQ(Do(Allocate(seen)).status.code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(raise(seen).status.ok());
   EXPECT_GE(ReplyIn(Do(Allocate(seen))).grants[0].segment.first, seen);
