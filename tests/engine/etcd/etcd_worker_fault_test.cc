@@ -99,7 +99,7 @@ TEST_F(EtcdWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByTheHolder) {
   EXPECT_TRUE(absl::IsUnavailable(Open()->Acquire(SpaceName(), WishOf("b", now())).status()));
 }
 
-// Not covered (docs/operations-engines.md): nothing distinguishes the copy from the original, and
+// Not covered (docs/run/engines-etcd.md): nothing distinguishes the copy from the original, and
 // the new process knows nothing.
 TEST_F(EtcdWorkerLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcessUntilDeclared) {
   ASSERT_TRUE(server_.KeepData());

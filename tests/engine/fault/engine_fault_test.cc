@@ -72,7 +72,7 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
     options.horizon = absl::Seconds(30);
     options.rate = ids_a_second / 4;
     // So many that no section is allocated faster than its floor rises: a store that is emptied
-    // within the lead of its creation is covered no further than that (docs/operations.md).
+    // within the lead of its creation is covered no further than that (docs/run/store-loss.md).
     options.buyers = std::max<uint64_t>(1000, ids_a_second / 80);
     processes_ = std::make_unique<DrawingProcesses>([this] { return target_->Open(); }, options);
     ASSERT_TRUE(processes_->WaitForEach(10'000));

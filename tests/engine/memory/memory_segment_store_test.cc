@@ -75,8 +75,8 @@ TEST_F(MemoryRewindTest, NewIdentity_IsNoticedByTheNextAllocation) {
   EXPECT_GE(reply.grants[0].segment.first, end);
 }
 
-// Not covered (docs/operations.md): a rewind that the store cannot see, until a process that has
-// seen more allocates.
+// Not covered (docs/run/store-loss.md): a rewind that the store cannot see, until a process that
+// has seen more allocates.
 TEST_F(MemoryRewindTest, SilentRewind_RepeatsUntilAProcessThatHasSeenMoreAllocations) {
   auto backup = store_.TakeBackup();
   Segment first = Allocate(0).grants[0].segment;

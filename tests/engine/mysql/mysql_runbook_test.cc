@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of docs/operations-engines.md for MariaDB, run exactly as written there.
+// The commands of docs/run/engines-mysql.md for MariaDB, run exactly as written there.
 #include <fstream>
 
 #include "absl/strings/match.h"

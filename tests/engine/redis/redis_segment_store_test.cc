@@ -193,7 +193,7 @@ TEST_F(RedisStoreTest, LossFoundByARaise_IsKept) {
   EXPECT_GE(FirstOf(Allocate(*store)), end);
 }
 
-// Not covered (docs/operations-engines.md): a rewind that leaves the same master.
+// Not covered (docs/run/engines-redis.md): a rewind that leaves the same master.
 TEST_F(RedisStoreTest, RewindUnderTheSameMaster_RepeatsUntilAProcessHasSeenMore) {
   auto store = OpenWithSpace();
   server_.Ask("COPY locus:segments:{orders} old");

@@ -224,7 +224,7 @@ TEST_F(SqliteTest, StoreDeletedUnderAnOpenHandle_AllocatesNothingMore) {
   EXPECT_FALSE(fs::exists(path_));
 }
 
-// Not covered (docs/operations.md): file and sidecar put back together look as they once did.
+// Not covered (docs/run/store-loss.md): file and sidecar put back together look as they once did.
 TEST_F(SqliteTest, FileAndSidecarPutBackTogether_RepeatUntilAProcessHasSeenMore) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
@@ -276,7 +276,7 @@ TEST_F(SqliteTest, ClockThatWasAheadAndALostSidecar_AreRepairedTogether) {
   EXPECT_GE(FirstOf(Allocate(*store)), end);
 }
 
-// The commands of docs/operations.md, run exactly as written there, under an open handle.
+// The commands of docs/run/engines-sqlite.md, run exactly as written there, under an open handle.
 using SqliteRestoreTest = SqliteTest;
 
 // The indented lines of steps 1 to 3 of the section "Restoring".
