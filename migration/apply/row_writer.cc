@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/tombstone_sql.h"
@@ -29,7 +28,7 @@ using stream::ColumnKind;
 namespace {
 
 // How many keys a statement takes: the smallest of these that is enough, so that few statements are
-// prepared. What is too much is filled with the last key.
+// prepared. Places that are left get the last key again.
 size_t SizeFor(size_t keys, size_t most) {
   for (size_t size : {1, 8, 64}) {
     if (keys <= size) return std::min(size, most);
@@ -38,7 +37,7 @@ size_t SizeFor(size_t keys, size_t most) {
 }
 constexpr size_t kMostKeys = 256;
 constexpr size_t kMostKeyBytes = 256 << 10;  // of keys as literals
-// Keys of several columns are written out, which the server takes longer to think about.
+// Keys of several columns are conditions with AND and OR, which the optimizer takes longer for.
 constexpr char kUniqueConflict[] = "locus/unique-conflict";
 constexpr size_t kMostLongKeys = 64;
 
@@ -105,6 +104,7 @@ void RowWriter::Forget() {
     table->inserts_.clear();
     table->updates_.clear();
     table->removes_.clear();
+    table->replaced_.clear();
     table->effect_.Clear();
   }
   pending_ = 0;
@@ -132,7 +132,8 @@ absl::StatusOr<BulkStatement*> RowWriter::Change(Table& table, const std::string
 absl::Status RowWriter::Flush(Source source, Counts& counts, bool make_room) {
   order_matters_ = false;
   for (const auto& table : tables_) LOCUS_RETURN_IF_ERROR(Judge(*table, source, counts));
-  // What goes makes room for what comes; children go before their parents, and come after them.
+  // Deletions first, since they free unique values. Children are deleted before their parents, and
+  // inserted after them.
   for (auto table = tables_.rbegin(); table != tables_.rend(); ++table) {
     LOCUS_RETURN_IF_ERROR(Remove(**table));
     if (make_room) LOCUS_RETURN_IF_ERROR(MakeRoom(**table));
@@ -261,11 +262,6 @@ absl::Status RowWriter::Execute(Table& table, BulkStatement& statement) {
   if (status.ok()) return status;
   session_.NoteConflict(statement.conflict());
   const unsigned error = statement.error();
-  // The copy and the stream may bring one row at the same moment; the rule then decides anew.
-  if (error == kDuplicateKey && absl::StrContains(status.message(), "for key 'PRIMARY'")) {
-    session_.NoteConflict(true);
-    return status;
-  }
   order_matters_ = error == kDuplicateKey;
   if (!order_matters_) {
     return stream::Prefixed(
@@ -288,9 +284,9 @@ absl::Status RowWriter::Send(Table& table, const std::string& text, const Histor
   return Execute(table, *statement);
 }
 
-// No strict session can write the number 0 of an ENUM, which stands for a value that was none of
-// its members (1265). A session that is not strict can, but would change other values as silently:
-// so each such row is compared with what came.
+// The number 0 of an ENUM means a value that was none of its members. A strict session cannot write
+// it (1265). A session that is not strict can, but would also change other values silently, so each
+// such row is compared with the row that came.
 absl::Status RowWriter::Write(Table& table, const std::string& text, const Histories& histories,
                               const std::vector<uint32_t>& columns) {
   Histories others, odd;
@@ -321,7 +317,29 @@ absl::Status RowWriter::Write(Table& table, const std::string& text, const Histo
 absl::Status RowWriter::Insert(Table& table) {
   std::vector<uint32_t> columns = table.map_.key;
   columns.insert(columns.end(), table.map_.others.begin(), table.map_.others.end());
-  return Write(table, table.sql_.insert, table.inserts_, columns);
+  Histories rows = table.inserts_;
+  rows.insert(rows.end(), table.replaced_.begin(), table.replaced_.end());
+  const absl::Status status = Write(table, table.sql_.insert, rows, columns);
+  if (!order_matters_) return status;
+  // The copy and the stream may bring one row at the same moment. The version rule then has to
+  // decide again, with the row that is there now.
+  order_matters_ = false;
+  LOCUS_ASSIGN_OR_RETURN(const bool lost, CameMeanwhile(table));
+  order_matters_ = !lost;
+  if (!lost) return status;
+  session_.NoteConflict(true);
+  return absl::AbortedError(absl::StrCat("a row of ", Quoted(table.moved().guard.name),
+                                         " was inserted by another session at the same time"));
+}
+
+// The server has one error number for every unique key, and names the key only in its message. So
+// the rows are looked up by their primary key. Only after a ROLLBACK: before it, rows that this
+// transaction has inserted itself are found as well.
+absl::StatusOr<bool> RowWriter::CameMeanwhile(Table& table) {
+  LOCUS_RETURN_IF_ERROR(session_.Run("ROLLBACK"));
+  LOCUS_ASSIGN_OR_RETURN(const auto versions, Versions(table, table.inserts_));
+  return std::any_of(table.inserts_.begin(), table.inserts_.end(),
+                     [&](const RowHistory* history) { return versions.contains(history->key); });
 }
 
 absl::Status RowWriter::Update(Table& table) {
@@ -330,9 +348,9 @@ absl::Status RowWriter::Update(Table& table) {
   return Write(table, table.sql_.update, table.updates_, columns);
 }
 
-// The posts first, all in one order: an INSERT of a client reads nothing else. Then the tombstone,
-// and then the row, also where none was seen: a copy in another session either sees the tombstone
-// behind its INSERT, or its row is deleted here.
+// The posts first, in one order for all sessions, because an INSERT of a client reads only its
+// post. Then the tombstone. Then the row, even where none was seen: a copy in another session
+// either sees the tombstone after its INSERT, or its row is deleted here.
 absl::Status RowWriter::Remove(Table& table) {
   if (table.removes_.empty()) return absl::OkStatus();
   std::map<uint32_t, uint64_t> posts;
@@ -364,14 +382,14 @@ absl::Status RowWriter::Remove(Table& table) {
   return Execute(table, *remove);
 }
 
-// Nobody sees it: the transaction inserts them again.
+// No other transaction sees the rows gone: this one inserts them again.
 absl::Status RowWriter::MakeRoom(Table& table) {
   if (table.updates_.empty()) return absl::OkStatus();
   LOCUS_ASSIGN_OR_RETURN(BulkStatement * remove, Change(table, table.sql_.remove));
   for (const RowHistory* history : table.updates_) {
     for (uint32_t key : table.map_.key) remove->Add(history->last().row[key]);
   }
-  table.inserts_.insert(table.inserts_.end(), table.updates_.begin(), table.updates_.end());
+  table.replaced_ = std::move(table.updates_);
   table.updates_.clear();
   return Execute(table, *remove);
 }

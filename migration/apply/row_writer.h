@@ -71,6 +71,8 @@ class RowWriter {
     std::unordered_map<std::string, std::unique_ptr<BulkStatement>> changes_;
     // What is to be written, of the histories of effect_.
     std::vector<const internal::RowHistory*> inserts_, updates_, removes_;
+    // Rows that MakeRoom deleted, which Insert writes again.
+    std::vector<const internal::RowHistory*> replaced_;
   };
   // nullptr: none of ours.
   Table* Find(std::string_view name) const;
@@ -107,6 +109,9 @@ class RowWriter {
   absl::StatusOr<bool> IsSame(Table& table, const stream::Row& row);
   absl::Status MakeRoom(Table& table);
   absl::Status Insert(Table& table);
+  // After an INSERT met a key that is there already: whether another session has brought one of
+  // the rows since Judge looked. Rolls the transaction back.
+  absl::StatusOr<bool> CameMeanwhile(Table& table);
   absl::Status Update(Table& table);
   // Runs `text` with the values of each row in the order of `columns`; Send: as the session is.
   absl::Status Write(Table& table, const std::string& text, const Histories& histories,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostOfLocus = 65536;
 
-// "NAME on TABLE" of those that are not to be dropped.
+// "NAME on TABLE" of guards that must stay.
 struct OwnTriggers {
   std::vector<std::string> guards, other_guards, versions;
 };

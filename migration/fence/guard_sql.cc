@@ -98,8 +98,8 @@ namespace {
 
 constexpr size_t kMostNameBytes = 64;
 
-// Refuses a change of what says where the row belongs: the row would be one order on one shard and
-// another on the next.
+// Refuses a change of the columns that say where the row belongs. Otherwise the row would be of one
+// order on one shard, and of another order on the other.
 std::string KeepsItsKey(const GuardedTable& table) {
   auto same = [](const std::string& column) {
     return absl::StrCat("NEW.", SqlName(column), " <=> OLD.", SqlName(column));
@@ -113,9 +113,9 @@ std::string KeepsItsKey(const GuardedTable& table) {
 }
 
 // Written inline: a CALL costs half as much again. The row of the map and the fence row are read by
-// exact key, which locks these two; a search for the row's range would also lock the gap behind it
-// under REPEATABLE READ, where a move makes its row. Every variable and every column that is read
-// costs each row time, also those of the movers: only a refusal reads the rest.
+// exact key, which locks only these two. A search for the row's range would also lock the gap
+// behind it under REPEATABLE READ, where a move makes its row. Every variable and every column
+// costs time for each row, also for the movers' rows, so only a refusal reads the rest.
 std::string BodyOf(const GuardedTable& table, const std::string& event,
                    const std::vector<std::string>& movers) {
   const char* row = event == "INSERT" ? "NEW." : "OLD.";
@@ -139,7 +139,7 @@ std::string BodyOf(const GuardedTable& table, const std::string& event,
       "      INTO locus_own_lo, locus_own_hi, locus_server\n      ",
       from_fence,
       ";\n"
-      // Not true: also where there is no row, and the variables are NULL.
+      // IS NOT TRUE also covers a missing row, where the variables are NULL.
       "    IF (locus_server = @@server_id\n"
       "        AND locus_cohort >= locus_own_lo AND locus_cohort < locus_own_hi AND @@sql_log_bin\n"
       "        AND @@binlog_format = 'ROW' AND @@binlog_row_image = 'FULL') IS NOT TRUE THEN\n"

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/fence/fence_difference.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/table_column.h"
 #include "migration/fence/table_triggers.h"
@@ -52,7 +53,7 @@ class TablesSession {
 
   // One process at a time; the lock ends with the connection.
   absl::Status Lock();
-  // Before the others that name triggers.
+  // Must be called before the others that name triggers.
   absl::Status ReadForms() {
     RenewDeadline();
     return ReadKeyForms(connection_, tables_);
@@ -60,7 +61,7 @@ class TablesSession {
   absl::Status CheckTables();
   absl::Status MakeTables();
   absl::Status MakeTriggers();
-  absl::StatusOr<std::vector<std::string>> Differences(bool every_post);
+  absl::StatusOr<std::vector<FenceDifference>> Differences(bool every_post);
   absl::Status Remove();
 
  private:
@@ -91,7 +92,7 @@ class TablesSession {
   enum class Those { kMakeTombstones, kAll };
   absl::Status RemoveTriggers(const MovedTable& table, Those those);
   absl::Status RenewOldTombstones();
-  // kFew: asked for each second, so the last post speaks for those that were made with it.
+  // kFew: asked every second, so only the last post is looked up. One statement made all of them.
   enum class Posts { kFew, kAll };
   absl::StatusOr<uint64_t> MissingPosts(Posts posts);
   absl::Status RemoveTombstones(const std::string& table);
@@ -269,29 +270,33 @@ absl::Status TablesSession::MakeTriggers() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> TablesSession::Differences(bool every_post) {
+absl::StatusOr<std::vector<FenceDifference>> TablesSession::Differences(bool every_post) {
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
-  std::vector<std::string> wrong = WrongOrders(there);
+  using Kind = FenceDifference::Kind;
+  std::vector<FenceDifference> wrong = WrongOrders(there);
+  auto add = [&](Kind kind, std::string text) { wrong.push_back({kind, std::move(text)}); };
   std::string definer;
   for (const internal::KeyedTable& table : tables_) {
     for (const VersionTrigger& ours : VersionTriggersOf(table, movers_)) {
       auto found = there.find(ours.name);
       if (found == there.end()) {
-        wrong.push_back(absl::StrCat("trigger ", ours.name, " is missing"));
+        add(Kind::kTriggerMissing, absl::StrCat("trigger ", ours.name, " is missing"));
         continue;
       }
       const TableTrigger& trigger = found->second;
       if (trigger.timing != ours.timing || trigger.event != ours.event) {
-        wrong.push_back(absl::StrCat("trigger ", ours.name, " runs ", trigger.timing, " ",
-                                     trigger.event, ", not ", ours.timing, " ", ours.event));
+        add(Kind::kTriggerOther,
+            absl::StrCat("trigger ", ours.name, " runs ", trigger.timing, " ", trigger.event,
+                         ", not ", ours.timing, " ", ours.event));
       }
       if (trigger.body != ours.body) {
-        wrong.push_back(absl::StrCat("trigger ", ours.name, " has another body"));
+        add(Kind::kTriggerBody, absl::StrCat("trigger ", ours.name, " has another body"));
       }
       if (definer.empty()) definer = trigger.definer;
       if (trigger.definer != definer) {
-        wrong.push_back(absl::StrCat("trigger ", ours.name, " has the definer ",
-                                     Quoted(trigger.definer), ", others have ", Quoted(definer)));
+        add(Kind::kTriggerOther,
+            absl::StrCat("trigger ", ours.name, " has the definer ", Quoted(trigger.definer),
+                         ", others have ", Quoted(definer)));
       }
     }
   }
@@ -299,23 +304,23 @@ absl::StatusOr<std::vector<std::string>> TablesSession::Differences(bool every_p
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> old,
                          Run(internal::kFindOldTombstones, {AtMostOneRow(1)}));
   if (!tombstones) {
-    wrong.push_back("table locus_tombstone is missing");
+    add(Kind::kTombstonesMissing, "table locus_tombstone is missing");
   } else if (!old[0].rows.empty()) {
-    wrong.push_back(internal::kOldTombstones);
+    add(Kind::kTombstonesOld, internal::kOldTombstones);
   } else {
     LOCUS_ASSIGN_OR_RETURN(const uint64_t missing,
                            MissingPosts(every_post ? Posts::kAll : Posts::kFew));
     if (missing != 0) {
-      wrong.push_back(absl::StrCat("locus_tombstone lacks ", missing, " or more of its ",
-                                   internal::kTombstoneBuckets, " posts"));
+      add(Kind::kPostsMissing, absl::StrCat("locus_tombstone lacks ", missing, " or more of its ",
+                                            internal::kTombstoneBuckets, " posts"));
     }
   }
   LOCUS_ASSIGN_OR_RETURN(bool users, HasTable("locus_moved_table"));
   for (const internal::KeyedTable& table : tables_) {
     LOCUS_ASSIGN_OR_RETURN(bool noted, IsUsed(users, table.guard.name, " = "));
     if (noted) continue;
-    wrong.push_back(absl::StrCat("locus_moved_table does not say that move ", Quoted(move_),
-                                 " uses table ", Quoted(table.guard.name)));
+    add(Kind::kUseNotNoted, absl::StrCat("locus_moved_table does not say that move ", Quoted(move_),
+                                         " uses table ", Quoted(table.guard.name)));
   }
   return wrong;
 }
@@ -371,14 +376,14 @@ absl::Status TablesSession::Remove() {
                          Run(internal::kFindOldTombstones, {AtMostOneRow(1)}));
   if (!old[0].rows.empty()) return Refuse(internal::kOldTombstones);
   for (const internal::KeyedTable& table : tables_) {
-    // Somebody else has done so; what is there now is of moves that began later.
+    // An earlier call has done so; these tables and triggers are of moves that began later.
     LOCUS_ASSIGN_OR_RETURN(const bool used, IsUsed(users, table.guard.name, " = "));
     if (!used) continue;
     LOCUS_ASSIGN_OR_RETURN(bool shared, IsUsed(users, table.guard.name, " <> "));
-    // As long as there are tombstones, rows that are inserted again are above them: a move that
-    // begins after this one was killed here finds both or neither. Another move that uses the
-    // table may have these vnodes by now. Its target then has their tombstones, so they must also
-    // stay here.
+    // While there are tombstones, rows that are inserted again get versions above them. So a move
+    // that begins after this one was killed here finds tombstones and triggers, or neither. Another
+    // move that uses the table may have these vnodes by now. Its target then has their tombstones,
+    // so they must also stay here.
     if (!shared) {
       LOCUS_RETURN_IF_ERROR(RemoveTriggers(table, Those::kMakeTombstones));
       if (tombstones) LOCUS_RETURN_IF_ERROR(RemoveTombstones(table.guard.name));
@@ -450,7 +455,8 @@ absl::Status MovedTables::Install(const std::string& move) const {
   return session.MakeTriggers();
 }
 
-absl::StatusOr<std::vector<std::string>> MovedTables::Differences(const std::string& move) const {
+absl::StatusOr<std::vector<FenceDifference>> MovedTables::Differences(
+    const std::string& move) const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
   TablesSession session(rep_->server, rep_->tables, rep_->movers, move, *connection);
   LOCUS_RETURN_IF_ERROR(session.ReadForms());
@@ -461,11 +467,9 @@ absl::Status MovedTables::Verify(const std::string& move) const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
   TablesSession session(rep_->server, rep_->tables, rep_->movers, move, *connection);
   LOCUS_RETURN_IF_ERROR(session.ReadForms());
-  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, session.Differences(/*every_post=*/false));
-  if (wrong.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("mariadb ", LoginOf(rep_->server, rep_->server.hosts.front()).place(), ": ",
-                   absl::StrJoin(wrong, "; ")));
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<FenceDifference> wrong,
+                         session.Differences(/*every_post=*/false));
+  return internal::RefusalOf(LoginOf(rep_->server, rep_->server.hosts.front()).place(), wrong);
 }
 
 absl::Status MovedTables::Remove(const std::string& move) const {

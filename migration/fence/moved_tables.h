@@ -38,9 +38,9 @@ class MovedTables {
   // OK: the triggers are those of the tables, made by one account, each behind the guard of its
   // table, and `move` is noted. FAILED_PRECONDITION names everything that differs.
   absl::Status Verify(const std::string& move) const;
-  // What Verify would name, each by itself, and whether any post of locus_tombstone is missing,
-  // which takes longer; empty: nothing.
-  absl::StatusOr<std::vector<std::string>> Differences(const std::string& move) const;
+  // The differences that Verify would name. Looks also for every post of locus_tombstone, which
+  // takes longer. Empty: none.
+  absl::StatusOr<std::vector<FenceDifference>> Differences(const std::string& move) const;
   // Ends the use by `move`. Where no other move uses a table, its triggers and tombstones go.
   // Repeated, it changes nothing, also where other moves have begun since. UNAVAILABLE: as Install.
   absl::Status Remove(const std::string& move) const;

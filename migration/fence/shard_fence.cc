@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/fence/drop_guards.h"
+#include "migration/fence/fence_difference.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/table_triggers.h"
 #include "src/base/os/check.h"
@@ -46,9 +47,9 @@ class FenceSession {
   absl::Status CheckTables();
   absl::Status MakeRows(const std::vector<FencedRange>& ranges);
   absl::Status MakeMap();
-  // `one_definer`: where several accounts made them, all are made by this one.
+  // `one_definer`: where several accounts made the triggers, this account makes all of them again.
   absl::Status MakeTriggers(bool one_definer);
-  absl::StatusOr<std::vector<std::string>> Differences();
+  absl::StatusOr<std::vector<FenceDifference>> Differences();
   absl::StatusOr<std::vector<std::string>> ForeignTriggers();
   absl::Status VerifyTriggers();
   absl::Status Verify();
@@ -73,7 +74,7 @@ class FenceSession {
   }
   absl::Status CheckColumns(const GuardedTable& table);
   absl::StatusOr<Triggers> TriggersThere();
-  std::vector<std::string> WrongTriggers(const Triggers& there) const;
+  std::vector<FenceDifference> WrongTriggers(const Triggers& there) const;
 
   const MysqlOptions& server_;
   const FenceOptions& options_;
@@ -169,7 +170,7 @@ absl::Status FenceSession::CheckTables() {
   return Refuse(absl::StrCat("trigger ", foreign.front()));
 }
 
-// Known are the guards, and the version triggers of a move.
+// Ours are the guards, and the version triggers of a move.
 absl::StatusOr<std::vector<std::string>> FenceSession::ForeignTriggers() {
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   std::set<std::string> ours;
@@ -197,23 +198,26 @@ absl::StatusOr<FenceSession::Triggers> FenceSession::TriggersThere() {
   return mysql::TriggersOn(connection_, names);
 }
 
-std::vector<std::string> FenceSession::WrongTriggers(const Triggers& there) const {
-  std::vector<std::string> wrong = mysql::WrongOrders(there);
+std::vector<FenceDifference> FenceSession::WrongTriggers(const Triggers& there) const {
+  using Kind = FenceDifference::Kind;
+  std::vector<FenceDifference> wrong = mysql::WrongOrders(there);
   std::string definer;
   for (const GuardTrigger& guard : GuardTriggersOf(options_)) {
     auto found = there.find(guard.name);
     if (found == there.end()) {
-      wrong.push_back(absl::StrCat("trigger ", guard.name, " is missing"));
+      wrong.push_back({Kind::kTriggerMissing, absl::StrCat("trigger ", guard.name, " is missing")});
       continue;
     }
     const TableTrigger& trigger = found->second;
     if (trigger.event != guard.event || trigger.timing != "BEFORE" || trigger.body != guard.body) {
-      wrong.push_back(absl::StrCat("trigger ", guard.name, " has another body"));
+      wrong.push_back(
+          {Kind::kTriggerBody, absl::StrCat("trigger ", guard.name, " has another body")});
     }
     if (definer.empty()) definer = trigger.definer;
     if (trigger.definer != definer) {
-      wrong.push_back(absl::StrCat("trigger ", guard.name, " has the definer ",
-                                   Quoted(trigger.definer), ", others have ", Quoted(definer)));
+      wrong.push_back({Kind::kTriggerOther,
+                       absl::StrCat("trigger ", guard.name, " has the definer ",
+                                    Quoted(trigger.definer), ", others have ", Quoted(definer))});
     }
   }
   return wrong;
@@ -222,7 +226,7 @@ std::vector<std::string> FenceSession::WrongTriggers(const Triggers& there) cons
 absl::Status FenceSession::MakeRows(const std::vector<FencedRange>& ranges) {
   LOCUS_RETURN_IF_ERROR(Run(internal::kCreateFence));
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                         // A row over others is from a regroup that has stopped.
+                         // A regroup that stopped may leave a row that overlaps others.
                          Run("SELECT lo, LEAST(hi, COALESCE(LEAD(lo) OVER (ORDER BY lo) - 1, hi)),"
                              " own_lo, own_hi FROM locus_fence ORDER BY lo",
                              {mysql::Rows(4, kMostRows)}));
@@ -296,7 +300,8 @@ absl::Status FenceSession::MakeTriggers(bool one_definer) {
   for (const GuardTrigger& guard : GuardTriggersOf(options_)) {
     auto found = there.find(guard.name);
     std::string version = mysql::VersionTriggerBefore(there, guard.table, guard.event);
-    // Where a trigger of the service is behind that one, this becomes the last, and then that.
+    // Where a trigger of the service runs after the version trigger, the guard becomes the last
+    // one. MakeTriggers of the moved tables then puts the version trigger behind it.
     if (!version.empty() && !mysql::RunsAfterUserTriggers(there, version)) version.clear();
     const bool right = found != there.end() && found->second.body == guard.body &&
                        (version.empty() || found->second.order < there.at(version).order) &&
@@ -315,23 +320,25 @@ absl::Status FenceSession::MakeTriggers(bool one_definer) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> FenceSession::Differences() {
+absl::StatusOr<std::vector<FenceDifference>> FenceSession::Differences() {
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
-  std::vector<std::string> wrong = WrongTriggers(there);
+  using Kind = FenceDifference::Kind;
+  std::vector<FenceDifference> wrong = WrongTriggers(there);
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
       Run("SELECT COUNT(*), COALESCE(SUM(server_id <> @@server_id), 0) FROM locus_fence",
           {mysql::OneRow(2)}));
   if (results[0].rows[0][1] != "0") {
-    wrong.push_back(absl::StrCat(results[0].rows[0][1].value_or(""), " of ",
-                                 results[0].rows[0][0].value_or(""),
-                                 " rows of locus_fence are bound to another server"));
+    wrong.push_back(
+        {Kind::kBoundElsewhere, absl::StrCat(results[0].rows[0][1].value_or(""), " of ",
+                                             results[0].rows[0][0].value_or(""),
+                                             " rows of locus_fence are bound to another server")});
   }
   LOCUS_ASSIGN_OR_RETURN(results, Run("SELECT COUNT(*) FROM information_schema.TABLES WHERE"
                                       " TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'locus_vnode'",
                                       {mysql::OneRow(1)}));
   if (results[0].rows[0][0] == "0") {
-    wrong.push_back("table locus_vnode is missing");
+    wrong.push_back({Kind::kVnodesMissing, "table locus_vnode is missing"});
     return wrong;
   }
   LOCUS_ASSIGN_OR_RETURN(
@@ -339,23 +346,22 @@ absl::StatusOr<std::vector<std::string>> FenceSession::Differences() {
                    " locus_vnode v LEFT JOIN locus_fence f ON f.lo = v.fence",
                    {mysql::OneRow(2)}));
   if (results[0].rows[0][0] != "65536" || results[0].rows[0][1] != "0") {
-    wrong.push_back(absl::StrCat("locus_vnode has ", results[0].rows[0][0].value_or(""),
-                                 " of 65536 vnodes, and ", results[0].rows[0][1].value_or(""),
-                                 " name no row of locus_fence"));
+    wrong.push_back({Kind::kVnodesWrong,
+                     absl::StrCat("locus_vnode has ", results[0].rows[0][0].value_or(""),
+                                  " of 65536 vnodes, and ", results[0].rows[0][1].value_or(""),
+                                  " name no row of locus_fence")});
   }
   return wrong;
 }
 
 absl::Status FenceSession::VerifyTriggers() {
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
-  const std::vector<std::string> wrong = WrongTriggers(there);
-  return wrong.empty() ? absl::OkStatus() : Refuse(absl::StrJoin(wrong, "; "));
+  return internal::RefusalOf(connection_.place(), WrongTriggers(there));
 }
 
 absl::Status FenceSession::Verify() {
-  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, Differences());
-  if (wrong.empty()) return absl::OkStatus();
-  return Refuse(absl::StrJoin(wrong, "; "));
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<FenceDifference> wrong, Differences());
+  return internal::RefusalOf(connection_.place(), wrong);
 }
 
 absl::Status FenceSession::Remove() {
@@ -449,7 +455,7 @@ absl::Status ShardFence::InstallGuards() const {
   return session.MakeTriggers(true);
 }
 
-absl::StatusOr<std::vector<std::string>> ShardFence::Differences() const {
+absl::StatusOr<std::vector<FenceDifference>> ShardFence::Differences() const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                          rep_->Connect(Connection::Access::kRead));
   return FenceSession(rep_->server, rep_->options, *connection).Differences();

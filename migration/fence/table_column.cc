@@ -224,7 +224,7 @@ absl::Status CheckKey(std::string_view table, const std::vector<std::string>& ke
                                      [&](const SchemaColumn& one) { return one.name == name; });
     if (column == columns.end()) continue;
     const absl::StatusOr<ColumnKind> kind = KindOf(column->data_type);
-    // Of UUID, INET4 and INET6, which have no octets, a trigger sees another text than the log has.
+    // A trigger sees UUID, INET4 and INET6 as another text than the log has.
     const bool printed = kind.ok() && *kind == ColumnKind::kText && column->octets == 0;
     if (!kind.ok() || !IsKeyKind(*kind) || printed) {
       return refuse(absl::StrCat("column ", Quoted(name), " of the primary key is ",
@@ -232,7 +232,7 @@ absl::Status CheckKey(std::string_view table, const std::vector<std::string>& ke
                                  "; moves know keys of integers, bytes, text, DECIMAL, DATE,"
                                  " DATETIME, TIMESTAMP, TIME, YEAR, ENUM, SET and BIT"));
     }
-    // It would change with an UPDATE of the stream, too, which names no column of the key.
+    // An UPDATE of the stream names no column of the key, but would change it all the same.
     if (column->on_update) {
       return refuse(absl::StrCat("column ", Quoted(name), " of the primary key is ",
                                  column->column_type,

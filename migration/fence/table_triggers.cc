@@ -206,17 +206,20 @@ bool RunsAfterUserTriggers(const std::map<std::string, TableTrigger>& there,
   return true;
 }
 
-std::vector<std::string> WrongOrders(const std::map<std::string, TableTrigger>& there) {
-  std::vector<std::string> wrong;
+std::vector<FenceDifference> WrongOrders(const std::map<std::string, TableTrigger>& there) {
+  std::vector<FenceDifference> wrong;
+  auto add = [&](std::string text) {
+    wrong.push_back({FenceDifference::Kind::kTriggerOther, std::move(text)});
+  };
   for (const auto& [name, trigger] : there) {
     const std::string guard = GuardBefore(there, trigger.table, trigger.event);
     const std::string version = VersionTriggerBefore(there, trigger.table, trigger.event);
     if (name != guard && name != version) continue;
     if (!RunsAfterUserTriggers(there, name)) {
-      wrong.push_back(absl::StrCat("trigger ", name, " runs before a trigger of the service"));
+      add(absl::StrCat("trigger ", name, " runs before a trigger of the service"));
     }
     if (name == version || version.empty() || trigger.order < there.at(version).order) continue;
-    wrong.push_back(absl::StrCat("trigger ", version, " runs before trigger ", guard));
+    add(absl::StrCat("trigger ", version, " runs before trigger ", guard));
   }
   return wrong;
 }

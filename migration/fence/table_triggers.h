@@ -69,7 +69,7 @@ bool RunsAfterUserTriggers(const std::map<std::string, TableTrigger>& there,
 
 // Of the tables in `there`: "trigger A runs before trigger B" where the order is not: triggers of
 // the service, guard, version trigger.
-std::vector<std::string> WrongOrders(const std::map<std::string, TableTrigger>& there);
+std::vector<FenceDifference> WrongOrders(const std::map<std::string, TableTrigger>& there);
 
 // The name of the guard, or of the version trigger, of this table that runs BEFORE `event`; empty:
 // it is not there.

@@ -151,7 +151,8 @@ class BodyJudge {
     }
     return tables;
   }
-  // `k = NEW.k` for each column that says where the order is, and nothing that widens it.
+  // `k = NEW.k` for each column that says where the order is, with nothing (such as OR) that lets
+  // it match more rows.
   bool IsOfOneOrder(Tokens tokens) const {
     const auto widens = [](const SqlToken& token) { return token.Is("OR") || token.IsSign('|'); };
     if (std::any_of(tokens.begin(), tokens.end(), widens)) return false;

@@ -56,7 +56,8 @@ std::string GoneOf(const KeyedTable& table) {
 // very version, the lookup is merely repeated.
 constexpr char kLater[] = "9223372036854775807";
 
-// `statements` for everybody but the movers. Each variable costs the movers, too, some time a row.
+// Runs `statements` for all accounts but the movers. Each variable costs time per row, for the
+// movers as well.
 std::string BodyOf(const std::vector<std::string>& movers, const std::string& variables,
                    const std::string& statements) {
   const std::string names = absl::StrJoin(movers, ", ", [](std::string* out, const auto& mover) {
@@ -78,9 +79,9 @@ std::string EachOfKey(const KeyedTable& table,
   return absl::StrJoin(all, " AND ");
 }
 
-// Of the key that NEW has so far. NULL: of a column that got no value or NULL, the server chooses
-// the value behind this trigger (an implicit default, the time for a TIMESTAMP), or refuses the
-// row.
+// The text of the key that NEW has so far. NULL: a column got no value, or NULL. The server then
+// chooses its value after this trigger (an implicit default, the time for a TIMESTAMP), or refuses
+// the row.
 std::string BucketOfGiven(const KeyedTable& table) {
   std::string missing;
   for (size_t i = 0; i < table.primary_key.size(); ++i) {
@@ -103,9 +104,9 @@ constexpr char kRefuseLackOfPosts[] =
     " 'LOCUS_REFUSED locus_tombstone lacks its posts: locus move repair makes them';\n";
 
 // Locking reads see what is committed, and what they saw stays until the transaction ends. In a
-// trigger SET v = (SELECT ...) and IF EXISTS (SELECT ...) lock, whatever they say; only SELECT ...
-// INTO can read without a lock. A locking read of a row that may be missing would lock the gap
-// where it belongs, under REPEATABLE READ: INSERTs beside one another would end in deadlocks.
+// trigger SET v = (SELECT ...) and IF EXISTS (SELECT ...) always lock; only SELECT ... INTO can
+// read without a lock. A locking read of a row that may be missing would lock the gap where it
+// belongs under REPEATABLE READ, and INSERTs beside one another would end in deadlocks.
 std::string AboveTombstone(const KeyedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
   return absl::StrCat(

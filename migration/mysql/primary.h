@@ -14,13 +14,13 @@ namespace locus::mysql {
 
 // As LogInToAny, to a server that is not read-only. The accounts of tools may write to replicas
 // (SUPER), where a write of theirs would end the replication. The session has kToolSession.
-// UNAVAILABLE: those that let the
-// account in are read-only; one of them may be promoted soon.
+// UNAVAILABLE: the servers
+// that let the account in are read-only; one of them may be promoted soon.
 absl::StatusOr<Handle> LogInToPrimary(const MysqlOptions& options, std::string& place);
 
-// Assignments of SET SESSION: what a server's own defaults must not change about the statements of
-// the tools. A limit on rows, for instance, would leave columns and rows out without an error. Of a
-// duplicate key the server says only in its message which one it is: so messages are English.
+// Assignments of SET SESSION, so that a server's own defaults do not change what the statements of
+// the tools do. A limit on rows, for instance, would leave columns and rows out without an error.
+// Messages are English, so that an operator finds them in documents; no decision depends on them.
 inline constexpr char kToolSession[] =
     "sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0,"
     " completion_type = 0, max_statement_time = 0, tx_read_only = 0, unique_checks = 1,"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/apply/row_sql.h"
+#include "migration/fence/fence_difference.h"
 #include "migration/fence/table_column.h"
 #include "migration/preflight/report.h"
 #include "migration/verify/checked_table.h"
@@ -74,11 +75,11 @@ void JudgeFence(const Facts& facts, const Shard& shard, bool source, Report& rep
              "to be bound to this server: no guarded write passes",
              "a replica was promoted, or a backup restored: shut the old server off, then `locus "
              "move rebind`");
-  // Before the move begins, its run makes anew what is missing or different; but not what another
-  // move relies on, whose movers would be shut out. While that one makes triggers, some seem to be
-  // missing.
+  // Before the move begins, its run makes missing or different triggers again. It must not change
+  // triggers that another move relies on: that move's movers would be shut out. Missing ones do not
+  // count, since they seem to be missing while the other move makes them.
   const std::string users = facts.begun ? "" : OtherMovesOn(facts, shard);
-  const bool taken = !users.empty() && absl::StrContains(shard.guards.message(), "another body");
+  const bool taken = !users.empty() && internal::NamesAnotherBody(shard.guards);
   report.Add("guards", shard.guards.ok() || (!facts.begun && !taken), place,
              shard.guards.ok() ? "as they must be"
              : taken ? absl::StrCat(shard.guards.message(), "; move ", users, " uses them")
@@ -113,7 +114,7 @@ bool Follows(const Shard& shard, const Shard& other) {
   });
 }
 
-// The rows of one are those of the other: an endpoint is wrong.
+// Both shards have the same rows: one endpoint is wrong.
 bool HaveTheSameRows(const Facts& facts) {
   const Server& source = facts.source.server;
   const Server& target = facts.target.server;
@@ -276,7 +277,7 @@ std::string ShapeOf(const ForeignKey& key) {
                       key.referenced, " ON DELETE ", key.on_delete, " ON UPDATE ", key.on_update);
 }
 
-// The tools write without foreign key checks, so what only one shard enforces would be broken
+// The tools write without foreign key checks, so a key that only one shard enforces would be broken
 // there.
 void ForeignKeyDifferences(const Schema& source, const Schema& target,
                            std::vector<std::string>& found) {
@@ -291,8 +292,8 @@ void ForeignKeyDifferences(const Schema& source, const Schema& target,
   }
 }
 
-// What the stream from `from` would find as it writes to `to`. Types that no move knows are another
-// finding's.
+// The error that the stream from `from` would meet when it writes to `to`. Types that no move knows
+// are another finding.
 absl::Status CheckRows(const MovedTable& moved, const internal::TableSchema& from,
                        const internal::TableSchema& to) {
   stream::TableLayout layout;
@@ -310,8 +311,8 @@ absl::Status CheckRows(const MovedTable& moved, const internal::TableSchema& fro
   return internal::MapRow(layout, target).status();
 }
 
-// By the code that compares and applies rows, both ways: it refuses nothing that the checks of
-// each table and of their differences let pass, unless those have forgotten something.
+// Runs the code that compares and applies rows, both ways. It is a safety net: it only finds what
+// the checks of single tables and of their differences forgot.
 void JudgeRunner(const Facts& facts, Report& report) {
   if (!facts.source.schema.ok() || !facts.target.schema.ok()) return;
   if (report.Failed({"tables", "primary-key", "primary-key-bytes", "order-columns",

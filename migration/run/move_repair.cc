@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runner does to mend its move. `locus move repair` asks for it.
-#include "absl/strings/match.h"
+// How a runner mends its move. `locus move repair` asks for it.
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "locus/migration/shard_fence.h"
+#include "migration/fence/fence_difference.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/moved_tables.h"
 #include "migration/mysql/marker_tables.h"
@@ -32,7 +31,7 @@ constexpr int kMostUnguardedLooks = 3;
 absl::Status MoveRunner::CheckTriggers(ShardLink& link) {
   LOCUS_ASSIGN_OR_RETURN(ShardFence fence,
                          ShardFence::Create(link.Options(), FenceOptionsOf(move_)));
-  // Whether the rows of this move are bound is seen with what they accept.
+  // Not Verify: the look at the rows also shows whether they are bound.
   LOCUS_RETURN_IF_ERROR(fence.VerifyTriggers());
   LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
                          MovedTables::Create(link.Options(), move_.tables, move_.movers));
@@ -64,15 +63,18 @@ absl::Status MoveRunner::MendTriggers(ShardLink& link) {
   if (checked.ok()) {
     LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
                            MovedTables::Create(link.Options(), move_.tables, move_.movers));
-    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, tables.Differences(move_.name));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<FenceDifference> wrong, tables.Differences(move_.name));
     // The map of the fence is made before the guards.
     LOCUS_ASSIGN_OR_RETURN(ShardFence fence,
                            ShardFence::Create(link.Options(), FenceOptionsOf(move_)));
-    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> of_fence, fence.Differences());
-    for (std::string& what : of_fence) {
-      if (absl::StrContains(what, "locus_vnode")) wrong.push_back(std::move(what));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<FenceDifference> of_fence, fence.Differences());
+    for (FenceDifference& difference : of_fence) {
+      using Kind = FenceDifference::Kind;
+      if (difference.kind == Kind::kVnodesMissing || difference.kind == Kind::kVnodesWrong) {
+        wrong.push_back(std::move(difference));
+      }
     }
-    if (!wrong.empty()) checked = absl::FailedPreconditionError(absl::StrJoin(wrong, "; "));
+    checked = internal::RefusalOf(link.place(), wrong);
   }
   if (!absl::IsFailedPrecondition(checked)) return checked;
   // An empty table in its place would let a deleted order come back with a version that it had.
@@ -108,8 +110,8 @@ absl::Status MoveRunner::ForgetStream(Side recipient) {
   });
 }
 
-// The wish asks for it until all of it is done: a runner that dies in between leaves it to the next
-// one. No step is made meanwhile, and none before both shards were compared.
+// The wish stays until the repair is complete, so a runner that dies in between leaves it to the
+// next one. No step is made meanwhile, nor before both shards were compared.
 absl::Status MoveRunner::Repair(const Decision& decision, const MoveSight& sight) {
   if (SteadyClock::now() < mends_.next_at) return mends_.last;
   const internal::Repair asked = record_.wish.repair;

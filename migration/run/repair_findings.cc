@@ -6,13 +6,11 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "locus/migration/shard_fence.h"
 #include "migration/apply/peer_bands.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/moved_tables.h"
-#include "migration/fence/tombstone_sql.h"
 #include "migration/mysql/marker_tables.h"
 #include "migration/run/band_rows.h"
 #include "migration/stream/stream_position.h"
@@ -110,32 +108,41 @@ class Examination {
       Left(Kind::kExcess, side, absl::StrCat("trigger ", name),
            "mend it on both shards, or drop it and do its work in the service");
     }
-    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, fence.Differences());
+    LOCUS_ASSIGN_OR_RETURN(std::vector<FenceDifference> wrong, fence.Differences());
     LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
                            MovedTables::Create(link.Options(), move_.tables, move_.movers));
-    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> more, tables.Differences(move_.name));
-    for (std::string& what : more) {
-      if (!absl::c_linear_search(wrong, what)) wrong.push_back(std::move(what));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<FenceDifference> more, tables.Differences(move_.name));
+    // Both report a wrong order of triggers.
+    for (FenceDifference& difference : more) {
+      if (!absl::c_linear_search(wrong, difference)) wrong.push_back(std::move(difference));
     }
-    for (const std::string& what : wrong) {
-      // LookAtFences has told.
-      if (absl::StrContains(what, "bound to another server")) continue;
-      if (what.starts_with("table locus_tombstone")) {
-        Left(Kind::kLost, side, what,
-             absl::StrCat("which orders were deleted is not known there any more: copy the table "
-                          "from the other shard by mariadb-dump --skip-add-drop-table, then repeat "
-                          "the command"));
-        continue;
-      }
-      if (what == internal::kOldTombstones) {
-        Left(Kind::kWrong, side, what, "no command does it by itself");
-        continue;
-      }
-      const bool lost = absl::StrContains(what, " is missing") ||
-                        what.starts_with("locus_moved_table does not say");
-      Mended(lost ? Kind::kLost : Kind::kWrong, side, what, {true, false, false});
-    }
+    for (const FenceDifference& difference : wrong) NoteDifference(side, difference);
     return absl::OkStatus();
+  }
+
+  void NoteDifference(Side side, const FenceDifference& difference) {
+    using Different = FenceDifference::Kind;
+    const Repair again{true, false, false};
+    switch (difference.kind) {
+      case Different::kBoundElsewhere:  // LookAtFences has reported it
+        return;
+      case Different::kTombstonesMissing:
+        return Left(Kind::kLost, side, difference.text,
+                    "which orders were deleted is not known there any more: copy the table from "
+                    "the other shard by mariadb-dump --skip-add-drop-table, then repeat the "
+                    "command");
+      case Different::kTombstonesOld:
+        return Left(Kind::kWrong, side, difference.text, "no command does it by itself");
+      case Different::kTriggerMissing:
+      case Different::kVnodesMissing:
+      case Different::kUseNotNoted:
+        return Mended(Kind::kLost, side, difference.text, again);
+      case Different::kTriggerBody:
+      case Different::kTriggerOther:
+      case Different::kVnodesWrong:
+      case Different::kPostsMissing:
+        return Mended(Kind::kWrong, side, difference.text, again);
+    }
   }
 
   absl::Status LookAtRun(Side side) {
@@ -164,7 +171,7 @@ class Examination {
     const bool forth = recipient == Side::kTarget;
     const Side from = Other(recipient);
     const internal::Seeding& seeding = record_.seeding;
-    // One that is about to begin has no checkpoint yet.
+    // A stream that is about to begin has no checkpoint yet.
     const bool begins =
         record_.phase == Phase::kStreaming && (forth ? seeding.forth : seeding.back);
     const bool runs = forth || record_.phase >= Phase::kReady || seeding.again;
@@ -198,7 +205,8 @@ class Examination {
     return absl::OkStatus();
   }
 
-  // A server that was promoted or restored may lack what the other shard has read of the old one.
+  // A server that was promoted or restored may lack transactions that the other shard has read from
+  // the old one.
   absl::Status LookAtTheEnd(Side recipient, const GtidPosition& position, const Repair& by) {
     const Side from = Other(recipient);
     LOCUS_ASSIGN_OR_RETURN(
@@ -214,7 +222,7 @@ class Examination {
     return absl::OkStatus();
   }
 
-  // Behind which the shard's oldest log begins.
+  // The position behind which the shard's oldest log begins.
   absl::StatusOr<GtidPosition> OldestOf(Side side) {
     ShardLink& link = Link(side);
     for (int attempt = 0; attempt < kMostLooks; ++attempt) {

@@ -3,6 +3,7 @@
 #include "migration/apply/row_copier.h"
 
 #include <atomic>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -77,7 +78,48 @@ TEST_F(RowCopierTest, UuidsAndAddresses_AreCopiedAndFollowed) {
             "3 123e4567-e89b-12d3-a456-426655440000 2001:db8::1 10.0.0.1,4");
 }
 
-// Which key is a duplicate stands in the message only.
+// The server names the key of that table PRIMARY as well, but no retry can help.
+TEST_F(RowCopierTest, TriggerThatRepeatsAKeyOfAnotherTable_IsNotALostRace) {
+  servers_[1]->Sql(
+      absl::StrCat("USE ", kDatabase,
+                   "; CREATE TABLE seen_notes (note INT PRIMARY KEY); INSERT INTO seen_notes VALUES"
+                   " (1); CREATE TRIGGER copy_note BEFORE INSERT ON items FOR EACH ROW INSERT INTO"
+                   " seen_notes VALUES (1)"));
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  ASSERT_TRUE(shop->Run("INSERT INTO items (order_id, line) VALUES (1, 'a')").ok());
+  auto applier = OpenTo(1);
+  auto copier = MustOpen(Copying(), *applier);
+  const absl::Status copied = copier->CopyChunk().status();
+  EXPECT_TRUE(mysql::IsUniqueConflict(copied)) << copied;
+}
+
+// A trigger holds the copy between its look at the rows and its INSERT of the second one.
+TEST_F(RowCopierTest, RowThatComesWhileTheCopyInserts_IsSeenByTheNextTry) {
+  servers_[1]->Sql(absl::StrCat(
+      "USE ", kDatabase,
+      "; CREATE TRIGGER slow BEFORE INSERT ON items FOR EACH ROW IF NEW.line = 'a' AND"
+      " USER() LIKE 'mover@%' THEN DO GET_LOCK('race', 20); DO RELEASE_LOCK('race'); END IF"));
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  const std::string second = "INSERT INTO items (order_id, line, note) VALUES (1, 'b', 'new')";
+  ASSERT_TRUE(shop->Run("INSERT INTO items (order_id, line) VALUES (1, 'a')").ok());
+  ASSERT_TRUE(shop->Run(second).ok());
+  auto applier = OpenTo(1);
+  auto copier = MustOpen(Copying(), *applier);
+  auto other = SqlSession::Open(As(1, "locus")).value();
+  ASSERT_TRUE(other->Run("DO GET_LOCK('race', 0)").ok());
+  auto copied = std::async(std::launch::async, [&] { return copier->CopyChunk(); });
+  ASSERT_TRUE(WaitUntil([&] {
+    return servers_[1]->Value(
+               "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE ="
+               " 'User lock'") == "1";
+  }));
+  ASSERT_TRUE(other->Run(second).ok());
+  ASSERT_TRUE(other->Run("DO RELEASE_LOCK('race')").ok());
+  const auto more = copied.get();
+  EXPECT_TRUE(more.ok()) << more.status();
+  EXPECT_EQ(Sum(1), Sum(0));
+}
+
 TEST_F(RowCopierTest, LanguageOfTheServer_IsNotTheTools) {
   for (const char* language : {"de_DE", "fr_FR", "ja_JP", "hu_HU", "cs_CZ", "ru_RU"}) {
     SetUp();

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "migration/fence/fence_difference.h"
 #include "migration/fence/user_triggers.h"
 #include "tests/support/golden.h"
 
@@ -414,11 +415,14 @@ TEST(JudgeTest, WhatAMoveLeaves_IsNoFindingOnceItHasBegun) {
 
 TEST(JudgeTest, GuardsThatAnotherMoveUses_AreNotMadeForOtherMovers) {
   Facts facts = GoodFacts();
-  facts.source.guards = absl::FailedPreconditionError("trigger x has another body");
+  auto differs = [](FenceDifference::Kind kind) {
+    return internal::RefusalOf("127.0.0.1:3306", {{kind, "trigger x is not ours"}});
+  };
+  facts.source.guards = differs(FenceDifference::Kind::kTriggerBody);
   EXPECT_THAT(Failed(facts), IsEmpty());
   facts.source.moves = std::vector<std::string>{facts.move, "other.1>9"};
   EXPECT_THAT(Failed(facts), ElementsAre("guards"));
-  facts.source.guards = absl::FailedPreconditionError("trigger x is missing");
+  facts.source.guards = differs(FenceDifference::Kind::kTriggerMissing);
   EXPECT_THAT(Failed(facts), IsEmpty()) << "the other move makes one just now";
 }
 

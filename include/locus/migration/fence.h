@@ -69,6 +69,26 @@ struct GuardTrigger {
 // Three a table.
 std::vector<GuardTrigger> GuardTriggersOf(const FenceOptions& options);
 
+// Something on a shard that is not as the fence or a move needs it.
+struct FenceDifference {
+  enum class Kind {
+    kTriggerMissing,     // a trigger of ours is not there
+    kTriggerBody,        // it is there, and does something else
+    kTriggerOther,       // its definer, its event or the order of triggers is wrong
+    kBoundElsewhere,     // rows of locus_fence are bound to another server
+    kVnodesMissing,      // there is no table locus_vnode
+    kVnodesWrong,        // it lacks vnodes, or names rows that are not there
+    kTombstonesMissing,  // there is no table locus_tombstone
+    kTombstonesOld,      // it is of an earlier version
+    kPostsMissing,       // it lacks posts
+    kUseNotNoted,        // locus_moved_table has no row of the move and the table
+  };
+  Kind kind = Kind::kTriggerOther;
+  std::string text;  // names the object
+
+  friend bool operator==(const FenceDifference&, const FenceDifference&) = default;
+};
+
 // Vnodes that a shard accepts as a whole.
 struct FencedRange {
   uint32_t lo = 0;

@@ -39,8 +39,8 @@ class ShardFence {
   absl::Status Verify() const;
   // As Verify, whatever servers the rows are bound to.
   absl::Status VerifyTriggers() const;
-  // The differences that Verify would name, one by one; empty: there are none.
-  absl::StatusOr<std::vector<std::string>> Differences() const;
+  // The differences that Verify would name; empty: none.
+  absl::StatusOr<std::vector<FenceDifference>> Differences() const;
   // Triggers of the service on guarded tables that would make shards differ: "NAME on TABLE why".
   absl::StatusOr<std::vector<std::string>> ForeignTriggers() const;
   // Makes guards again that are missing or wrong, by this account, also while orders move; the rows
