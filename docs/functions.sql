@@ -84,7 +84,7 @@ CREATE OR REPLACE FUNCTION locus_shard(gene SMALLINT UNSIGNED, cohort SMALLINT U
 -- What each shard has by the table, in ten thousandths of the ring.
 
 -- begin view_shards
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW locus_shard_shares AS
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW locus_shard_portions AS
 SELECT s.id, s.name,
        SUM(IF(s.id = v.owner, 10000 - v.permyriad, 0) + IF(s.id <=> v.target, v.permyriad, 0))
          / 65536 AS permyriad_of_ring

@@ -26,7 +26,7 @@ void PaintNotes(const PictureNotes& notes, double left, double top, SvgPage& pag
   if (notes.moves) note(kStripes, "moving to the shard of the outer band");
   if (notes.several) note("url(#several)", "shards too thin to draw one by one");
   if (notes.bars)
-    note("#fff", "before; the dark bar is after, the line across is the share by weight");
+    note("#fff", "before; the dark bar is after, the line across is the portion by weight");
   if (notes.load_most) {
     std::string times = absl::StrCat(std::llround(*notes.load_most * 10));
     if (times.size() < 2) times.insert(0, 1, '0');

@@ -26,23 +26,23 @@ std::string SignedDifference(size_t before, size_t after) {
   return after > before ? "+" + WithThousands(after - before) : "-" + WithThousands(before - after);
 }
 
-LoadShares LoadSharesOf(const RebalancePlan& plan, std::span<const double> load) {
-  LoadShares shares;
-  if (load.empty()) return shares;
+LoadPortions LoadPortionsOf(const RebalancePlan& plan, std::span<const double> load) {
+  LoadPortions portions;
+  if (load.empty()) return portions;
   for (const Shard& shard : plan.table.shards()) {
-    shares.before[shard.id] = 0;
-    shares.after[shard.id] = 0;
+    portions.before[shard.id] = 0;
+    portions.after[shard.id] = 0;
   }
   double sum = 0;
   for (double of_vnode : load) sum += of_vnode;
   std::vector<uint32_t> owners = PlannedRingOf(plan.table).owners;
   for (uint32_t& owner : owners) owner = plan.table.shards()[owner].id;
-  for (size_t i = 0; i < load.size(); ++i) shares.before[owners[i]] += load[i] / sum;
+  for (size_t i = 0; i < load.size(); ++i) portions.before[owners[i]] += load[i] / sum;
   for (const PlannedMove& move : plan.moves) {
     std::fill(owners.begin() + move.first, owners.begin() + move.last + 1, move.to);
   }
-  for (size_t i = 0; i < load.size(); ++i) shares.after[owners[i]] += load[i] / sum;
-  return shares;
+  for (size_t i = 0; i < load.size(); ++i) portions.after[owners[i]] += load[i] / sum;
+  return portions;
 }
 
 }  // namespace locus::internal

@@ -25,11 +25,11 @@ std::string SignedDifference(size_t before, size_t after);
 
 // The part of all load that each shard has before and after the plan, by its id. Empty without
 // load.
-struct LoadShares {
+struct LoadPortions {
   std::map<uint32_t, double> before;
   std::map<uint32_t, double> after;
 };
-LoadShares LoadSharesOf(const RebalancePlan& plan, std::span<const double> load);
+LoadPortions LoadPortionsOf(const RebalancePlan& plan, std::span<const double> load);
 
 }  // namespace locus::internal
 

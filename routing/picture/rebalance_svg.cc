@@ -17,9 +17,9 @@ namespace locus {
 
 using internal::AsPercent;
 using internal::Counted;
+using internal::PortionPercent;
 using internal::RingPlace;
 using internal::ShardFills;
-using internal::SharePercent;
 using internal::SvgPage;
 using internal::WithThousands;
 
@@ -28,7 +28,7 @@ namespace {
 constexpr double kBetweenRings = 40;
 constexpr double kHeader = 52;
 
-// The table planned from, with what is planned beside what moves already. No vnode is in both.
+// The table planned from, with the planned moves beside those under way. No vnode is in both.
 RoutingTable WithPlannedMoves(const RebalancePlan& plan) {
   std::vector<VnodeMove> moves = plan.table.moves();
   for (const PlannedMove& move : plan.moves) moves.push_back({move.first, move.last, move.to, 0});
@@ -51,14 +51,14 @@ std::string Arrow(const std::string& before, const std::string& after) {
   return before + " \xE2\x86\x92 " + after;
 }
 
-// What is compared: load where load was planned, else vnodes, as parts of all.
+// The compared quantity: load where load was planned, else vnodes, as parts of all.
 struct Parts {
   double before;
   double after;
 };
-Parts PartsOf(const RebalancePlan& plan, const internal::LoadShares& shares, bool by_load,
+Parts PartsOf(const RebalancePlan& plan, const internal::LoadPortions& portions, bool by_load,
               uint32_t id) {
-  if (by_load) return {shares.before.at(id), shares.after.at(id)};
+  if (by_load) return {portions.before.at(id), portions.after.at(id)};
   return {static_cast<double>(plan.vnodes_before.at(id)) / ShardGene::kCount,
           static_cast<double>(plan.vnodes_after.at(id)) / ShardGene::kCount};
 }
@@ -92,13 +92,13 @@ internal::LegendEntry EntryOf(const RebalancePlan& plan, const Shard& shard, con
 // The shards that change most first.
 internal::Legend LegendOf(const RebalancePlan& plan, std::span<const double> load) {
   bool by_load = !load.empty();
-  internal::LoadShares shares = internal::LoadSharesOf(plan, load);
+  internal::LoadPortions portions = internal::LoadPortionsOf(plan, load);
   std::vector<std::pair<double, const Shard*>> ranked;
   double weights = 0;
   for (const Shard& shard : plan.table.shards()) weights += shard.weight;
   double most = 0;
   for (const Shard& shard : plan.table.shards()) {
-    Parts parts = PartsOf(plan, shares, by_load, shard.id);
+    Parts parts = PartsOf(plan, portions, by_load, shard.id);
     ranked.emplace_back(std::abs(parts.after - parts.before), &shard);
     most = std::max({most, parts.before, parts.after, shard.weight / weights});
   }
@@ -106,11 +106,11 @@ internal::Legend LegendOf(const RebalancePlan& plan, std::span<const double> loa
   internal::Legend legend;
   legend.with_change = true;
   for (auto [change, shard] : ranked) {
-    Parts parts = PartsOf(plan, shares, by_load, shard->id);
+    Parts parts = PartsOf(plan, portions, by_load, shard->id);
     internal::LegendEntry entry = EntryOf(plan, *shard, parts, by_load);
     entry.before = parts.before / most;
     entry.after = parts.after / most;
-    entry.share = shard->weight / weights / most;
+    entry.portion = shard->weight / weights / most;
     legend.entries.push_back(std::move(entry));
   }
   return legend;
@@ -119,7 +119,7 @@ internal::Legend LegendOf(const RebalancePlan& plan, std::span<const double> loa
 std::string Biggest(const std::map<uint32_t, size_t>& vnodes_of) {
   size_t biggest = 0;
   for (auto [id, vnodes] : vnodes_of) biggest = std::max(biggest, vnodes);
-  return absl::StrCat("biggest: ", SharePercent(biggest), " %");
+  return absl::StrCat("biggest: ", PortionPercent(biggest), " %");
 }
 
 std::string Owning(const std::map<uint32_t, size_t>& vnodes_of) {
@@ -132,7 +132,7 @@ std::vector<std::string> CenterLines(const RebalancePlan& plan, bool after) {
   std::vector<std::string> lines = {after ? "after" : "before", Owning(vnodes), Biggest(vnodes)};
   const std::optional<double>& peak = after ? plan.peak_after : plan.peak_before;
   if (peak) {
-    lines.back() = absl::StrCat("peak: ", internal::WithThousandths(*peak), " x its share");
+    lines.back() = absl::StrCat("peak: ", internal::WithThousandths(*peak), " x its portion");
   }
   if (!after) return lines;
   std::set<uint32_t> added = NewShards(plan);
@@ -150,7 +150,7 @@ void PaintHeader(const RebalancePlan& plan, double top, SvgPage& page) {
   page.Text(0, top + 18, {.size = 20, .bold = true},
             absl::StrCat("Plan from epoch ", plan.table.epoch()));
   std::string moved = absl::StrCat(Counted(plan.moved_vnodes, " vnode moves", " vnodes move"), " (",
-                                   SharePercent(plan.moved_vnodes), " %) in ",
+                                   PortionPercent(plan.moved_vnodes), " %) in ",
                                    Counted(plan.moves.size(), " move", " moves"));
   if (plan.peak_before)
     absl::StrAppend(&moved, ", ", internal::Percent(plan.moved_load), " % of the load");

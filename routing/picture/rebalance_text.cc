@@ -12,10 +12,10 @@ namespace locus {
 
 using internal::Align;
 using internal::CutMiddle;
-using internal::LoadShares;
-using internal::LoadSharesOf;
+using internal::LoadPortions;
+using internal::LoadPortionsOf;
 using internal::Percent;
-using internal::SharePercent;
+using internal::PortionPercent;
 using internal::SignedDifference;
 using internal::TextGrid;
 using internal::ToAscii;
@@ -31,20 +31,21 @@ void AppendShards(const RebalancePlan& plan, std::span<const double> load, TextS
   std::vector<Align> alignments(load.empty() ? 8 : 10, Align::kRight);
   alignments[1] = Align::kLeft;
   TextGrid grid(alignments);
-  std::vector<std::string> row = {"id",      "name",  "weight",  "vnodes",
-                                  "share %", "after", "share %", "change"};
+  std::vector<std::string> row = {"id",        "name",  "weight",    "vnodes",
+                                  "portion %", "after", "portion %", "change"};
   if (!load.empty()) row.insert(row.end(), {"load %", "after"});
   grid.Add(row);
-  LoadShares shares = LoadSharesOf(plan, load);
+  LoadPortions portions = LoadPortionsOf(plan, load);
   for (const Shard& shard : plan.table.shards()) {
     size_t before = plan.vnodes_before.at(shard.id);
     size_t after = plan.vnodes_after.at(shard.id);
     row = {absl::StrCat(shard.id),     shard.name,
            absl::StrCat(shard.weight), WithThousands(before),
-           SharePercent(before),       WithThousands(after),
-           SharePercent(after),        SignedDifference(before, after)};
+           PortionPercent(before),     WithThousands(after),
+           PortionPercent(after),      SignedDifference(before, after)};
     if (!load.empty()) {
-      row.insert(row.end(), {Percent(shares.before[shard.id]), Percent(shares.after[shard.id])});
+      row.insert(row.end(),
+                 {Percent(portions.before[shard.id]), Percent(portions.after[shard.id])});
     }
     grid.Add(row);
   }
@@ -67,23 +68,23 @@ std::string BiggestOf(const RebalancePlan& plan, const Vnodes& vnodes, TextStyle
     size_t left = std::max(style.columns, kOtherColumns + 8) - kOtherColumns;
     name = CutMiddle(name, left, style.utf8);
   }
-  return absl::StrCat(name, " with ", SharePercent(biggest->second), " %");
+  return absl::StrCat(name, " with ", PortionPercent(biggest->second), " %");
 }
 
 void AppendSums(const RebalancePlan& plan, TextStyle style, std::string& out) {
   absl::StrAppend(&out, "\n", WithThousands(plan.moved_vnodes),
                   plan.moved_vnodes == 1 ? " vnode moves" : " vnodes move", ", ",
-                  SharePercent(plan.moved_vnodes), " %, in ", WithThousands(plan.moves.size()),
+                  PortionPercent(plan.moved_vnodes), " %, in ", WithThousands(plan.moves.size()),
                   plan.moves.size() == 1 ? " move\n" : " moves\n");
   absl::StrAppend(&out, "largest shard before: ", BiggestOf(plan, plan.vnodes_before, style),
                   "\nlargest shard after: ", BiggestOf(plan, plan.vnodes_after, style), "\n");
   if (!plan.peak_before || !plan.peak_after) return;
   absl::StrAppend(&out, Percent(plan.moved_load), " % of the load moves\n",
-                  "most loaded shard over its share: before ", WithThousandths(*plan.peak_before),
+                  "most loaded shard over its portion: before ", WithThousandths(*plan.peak_before),
                   ", after ", WithThousandths(*plan.peak_after), "\n");
 }
 
-// How much goes from whom to whom.
+// How much goes from which shard to which.
 void AppendFlows(const RebalancePlan& plan, TextStyle style, std::string& out) {
   struct Flow {
     size_t vnodes = 0;

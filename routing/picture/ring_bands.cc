@@ -29,14 +29,14 @@ std::vector<OwnerBand> BandPerRun(const std::vector<OwnedRun>& runs) {
 }
 
 // How many vnodes of a slice each shard owns; those with too few count for kSeveralShards.
-std::map<uint32_t, size_t> SharesOfSlice(const std::vector<uint32_t>& owners, size_t first) {
+std::map<uint32_t, size_t> PortionsOfSlice(const std::vector<uint32_t>& owners, size_t first) {
   std::map<uint32_t, size_t> vnodes;
   for (size_t i = 0; i < kSliceVnodes; ++i) ++vnodes[owners[first + i]];
-  std::map<uint32_t, size_t> shares;
+  std::map<uint32_t, size_t> portions;
   for (auto [shard, count] : vnodes) {
-    shares[count < kLeastVnodesInSlice ? kSeveralShards : shard] += count;
+    portions[count < kLeastVnodesInSlice ? kSeveralShards : shard] += count;
   }
-  return shares;
+  return portions;
 }
 
 std::vector<OwnerBand> StackedSlices(const RoutingTable& table) {
@@ -44,22 +44,22 @@ std::vector<OwnerBand> StackedSlices(const RoutingTable& table) {
   std::vector<OwnerBand> bands;
   std::map<uint32_t, size_t> previous;
   for (size_t first = 0; first < owners.size(); first += kSliceVnodes) {
-    std::map<uint32_t, size_t> shares = SharesOfSlice(owners, first);
-    if (shares == previous) {  // the bands of the slice before it go on
-      size_t band = bands.size() - shares.size();
-      for (auto [shard, vnodes] : shares) {
+    std::map<uint32_t, size_t> portions = PortionsOfSlice(owners, first);
+    if (portions == previous) {  // the bands of the slice before it go on
+      size_t band = bands.size() - portions.size();
+      for (auto [shard, vnodes] : portions) {
         bands[band].last += kSliceVnodes;
         bands[band++].vnodes += vnodes;
       }
       continue;
     }
     double inner = 0;
-    for (auto [shard, vnodes] : shares) {
+    for (auto [shard, vnodes] : portions) {
       double outer = inner + static_cast<double>(vnodes) / kSliceVnodes;
       bands.push_back({first, first + kSliceVnodes - 1, shard, vnodes, inner, outer});
       inner = outer;
     }
-    previous = std::move(shares);
+    previous = std::move(portions);
   }
   return bands;
 }

@@ -63,8 +63,8 @@ void PaintBars(const LegendEntry& entry, const Legend& legend, const Layout& lay
   } else {
     bar(entry.before, 0.2, 0.8, "fill=\"#999\"");
   }
-  if (entry.share <= 0) return;
-  double x = left + entry.share * layout.bar;
+  if (entry.portion <= 0) return;
+  double x = left + entry.portion * layout.bar;
   page.Append(absl::StrCat("<path stroke=\"#222\" stroke-width=\"0.8\" d=\"M", Pixels(x), " ",
                            Pixels(top - 2), "V", Pixels(top + height + 2), "\"/>\n"));
 }

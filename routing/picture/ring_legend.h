@@ -22,8 +22,8 @@ struct LegendEntry {
   // Bars, as parts 0..1 of the longest one: before and after, or one that is both.
   double before = 0;
   double after = 0;
-  double share = 0;   // by weight, where a line crosses the bars; 0: none
-  size_t vnodes = 0;  // before, for the sum of those that are left out
+  double portion = 0;  // by weight, where a line crosses the bars; 0: none
+  size_t vnodes = 0;   // before, for the sum of those that are left out
 };
 
 struct Legend {

@@ -51,7 +51,7 @@ std::string ArcTo(const Circles& at, double vnode, double radius, bool more_than
                       clockwise ? 1 : 0, " ", Coordinates(PointAt(at, vnode, radius)));
 }
 
-// A whole circle has to be two arcs: one that ends where it begins is not drawn.
+// A whole circle needs two arcs: an arc that ends where it begins is not drawn.
 std::string Circle(const Circles& at, double radius) {
   return absl::StrCat("M", Coordinates(PointAt(at, 0, radius)),
                       ArcTo(at, ShardGene::kCount / 2, radius, false, true),
@@ -77,7 +77,7 @@ void PaintOwners(const RoutingTable& table, const Circles& at, ShardFills& fills
   double thickness = at.outer - at.inner;
   page.Append("<g fill-rule=\"evenodd\" stroke=\"#fff\" stroke-width=\"0\">\n");
   for (const OwnerBand& band : OwnerBandsOf(table)) {
-    // Between bands that are wide enough a white line; a thin one would be nothing else.
+    // A white line, but only between bands that are wide enough: it would hide a thin one.
     bool wide = ArcPixels(band.last - band.first + 1, at.inner) > 4;
     double inner = at.inner + band.inner * thickness;
     double outer = at.inner + band.outer * thickness;

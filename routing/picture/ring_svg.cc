@@ -13,9 +13,9 @@ namespace locus {
 using internal::MovingRun;
 using internal::MovingRunsOf;
 using internal::OwnedVnodesOf;
+using internal::PortionPercent;
 using internal::RingPlace;
 using internal::ShardFills;
-using internal::SharePercent;
 using internal::SvgPage;
 using internal::WithThousands;
 
@@ -34,7 +34,7 @@ internal::Legend LegendOf(const RoutingTable& table) {
     double part = static_cast<double>(vnodes) / static_cast<double>(most);
     legend.entries.push_back({.shard = &shard,
                               .figures = WithThousands(vnodes) + " vnodes",
-                              .more = SharePercent(vnodes) + " %",
+                              .more = PortionPercent(vnodes) + " %",
                               .before = part,
                               .after = part,
                               .vnodes = vnodes});

@@ -12,7 +12,7 @@ using internal::Align;
 using internal::MovingRun;
 using internal::MovingRunsOf;
 using internal::OwnedVnodesOf;
-using internal::SharePercent;
+using internal::PortionPercent;
 using internal::TextGrid;
 using internal::WithThousands;
 
@@ -23,14 +23,14 @@ void AppendShards(const RoutingTable& table, TextStyle style, std::string& out) 
   size_t most = 0;
   for (auto [shard, vnodes] : owned) most = std::max(most, vnodes);
   TextGrid grid({Align::kRight, Align::kLeft, Align::kRight, Align::kRight});
-  grid.Add({"id", "name", "vnodes", "share %"});
+  grid.Add({"id", "name", "vnodes", "portion %"});
   for (const Shard& shard : table.shards()) {
     size_t vnodes = owned.at(shard.id);
     grid.AddWithBar(
-        {absl::StrCat(shard.id), shard.name, WithThousands(vnodes), SharePercent(vnodes)},
+        {absl::StrCat(shard.id), shard.name, WithThousands(vnodes), PortionPercent(vnodes)},
         static_cast<double>(vnodes) / static_cast<double>(most));
   }
-  grid.Add({"", "total", WithThousands(ShardGene::kCount), SharePercent(ShardGene::kCount)});
+  grid.Add({"", "total", WithThousands(ShardGene::kCount), PortionPercent(ShardGene::kCount)});
   grid.AppendTo(out, style);
 }
 

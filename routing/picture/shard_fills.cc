@@ -20,7 +20,7 @@ constexpr const char* kColours[kHues][kSteps] = {
 };
 constexpr const char* kDarkColours[kHues] = {"#1f4e79", "#6b3f17", "#2f5d3a",
                                              "#5b2e5e", "#3a3a3a", "#7a2b2b"};
-// Within 8 x 8, one for each hue. None is slanted: that means a move.
+// Within 8 x 8, one for each hue. None is slanted: slanted lines mean a move.
 constexpr const char* kTextures[kHues] = {
     "",
     "<path d=\"M0 3h8v1h-8z\"/>",

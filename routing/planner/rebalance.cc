@@ -105,7 +105,7 @@ std::map<uint32_t, size_t> CountVnodes(const std::vector<Shard>& shards,
   return vnodes;
 }
 
-// The greatest load of a shard over its share by weight. Shards without a weight, and owners past
+// The greatest load of a shard over its portion by weight. Shards without a weight, and owners past
 // the end of `weights`, do not count.
 double Peak(const std::vector<double>& load, const std::vector<uint32_t>& owners,
             const std::vector<uint32_t>& weights) {

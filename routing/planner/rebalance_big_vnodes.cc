@@ -58,12 +58,12 @@ class BigVnodes {
     double peak;  // of the two shards, afterwards
   };
 
-  // A vnode above every shard's share gets a shard of its own, which lowers the level of the
+  // A vnode above every shard's portion gets a shard of its own, which lowers the level of the
   // others.
   double LevelOfTheOthers(double sum) const {
     double weights = 0;
     for (uint32_t shard = 0; shard < of_.size(); ++shard) weights += loads_.weight(shard);
-    double level = ShareLevel(loads_, sum).level();
+    double level = PortionLevel(loads_, sum).level();
     for (uint32_t vnode : big_) {
       if (load_[vnode] <= level * most_weight_ || weights <= most_weight_) break;
       sum -= load_[vnode];

@@ -13,7 +13,7 @@ namespace locus::internal {
 // Pass kFewVnodes: where at most 32 vnodes have any load, tries all ways to place them, up to a
 // limit of work. Looks for the least peak, then for the greatest load of the least loaded shard,
 // then, within `tolerance` of both, for the least load moved. `homes` are the owners before the
-// plan, `level` is the load over weight of a shard that has its share. Rings with more loaded
+// plan, `level` is the load over weight of a shard that has its portion. Rings with more loaded
 // vnodes stay as they are.
 void DealFewVnodes(const std::vector<uint32_t>& homes, const std::vector<double>& load,
                    double level, double tolerance, PlannedRing& ring, ShardLoads& loads);

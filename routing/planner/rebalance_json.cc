@@ -126,11 +126,11 @@ class Reader {
   }
 
  private:
-  // Whether the table is the one planned from. Then nothing has moved yet, and all can be checked
-  // against it.
+  // Whether the table is the one planned from. Then nothing has moved yet, and the whole document
+  // can be checked against it.
   bool planned_from_this() const { return epoch_ == table_.epoch(); }
 
-  // Before all else: a plan for another table may fit this one by chance.
+  // Checked first: a plan for another table may fit this one by chance.
   absl::Status ReadTableId() const {
     std::string planned_id;
     if (root_.Has("table_id")) Read(root_["table_id"], planned_id);

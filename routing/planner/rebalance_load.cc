@@ -16,9 +16,9 @@
 #include "routing/planner/rebalance_single_vnodes.h"
 #include "routing/planner/shard_loads.h"
 
-// Load is moved once and only as far as windows around the shares ask for, so little more of it
-// moves than must; what need not have moved returns at the end. The passes and their order are
-// LoadPass.
+// Each vnode moves at most once, and only until shards are in windows around their portions, so
+// little more load moves than must. Vnodes that need not have moved return at the end. LoadPass has
+// the passes in their order.
 
 namespace locus::internal {
 namespace {
@@ -36,7 +36,7 @@ constexpr size_t kMostHotVnodes = 64;
 constexpr double kHotGain = 8;
 constexpr double kRounding = 1e-12;  // of all load
 
-double Slack(const LoadWindow& window, double tolerance) { return window.share * tolerance; }
+double Slack(const LoadWindow& window, double tolerance) { return window.portion * tolerance; }
 
 // The argument from 0 to `tolerance` at which `amount`, a falling function, is `wanted`.
 double Solve(double tolerance, double wanted, const std::function<double(double)>& amount) {
@@ -98,17 +98,17 @@ class LoadPlan {
  private:
   bool Runs(LoadPass pass) const { return without_ != pass; }
 
-  // Whether no shard is further from its share than the tolerance. Then nothing has to move but
-  // what is on shards without a weight.
+  // Whether no shard is further from its portion than the tolerance. Then only vnodes on shards
+  // without a weight have to move.
   bool AllWithinTolerance(const ShardLoads& fixed_loads, double sum) const {
     std::vector<double> loads(windows_.size());
     for (size_t i = 0; i < load_.size(); ++i) loads[ring_.owners[i]] += load_[i];
-    ShareLevel least(fixed_loads, sum);
+    PortionLevel least(fixed_loads, sum);
     for (uint32_t shard = 0; shard < loads.size(); ++shard) {
-      double share = std::max(least.load(shard), least.level() * loads_.weight(shard));
-      double slack = share * tolerance_ + sum * kRounding;
+      double portion = std::max(least.load(shard), least.level() * loads_.weight(shard));
+      double slack = portion * tolerance_ + sum * kRounding;
       if (loads_.weight(shard) == 0) slack = 0;
-      if (std::abs(loads[shard] - share) > slack) return false;
+      if (std::abs(loads[shard] - portion) > slack) return false;
     }
     return true;
   }
@@ -135,8 +135,8 @@ class LoadPlan {
     return sum;
   }
 
-  // Sets each shard's window around its share. A shard whose fixed or heaviest vnodes alone exceed
-  // its share has that load as its share, and the others share the rest.
+  // Sets each shard's window around its portion. A shard whose fixed or heaviest vnodes alone
+  // exceed its portion has that load as its portion, and the others share the rest.
   void SetWindows(double sum, const std::vector<bool>& fixed, const ShardLoads& least) {
     std::vector<std::pair<double, uint32_t>> heaviest(windows_.size());
     for (uint32_t i = 0; i < load_.size(); ++i) {
@@ -149,7 +149,7 @@ class LoadPlan {
     std::erase_if(shards, [&](uint32_t shard) { return heaviest[shard].first == 0; });
     auto ratio = [&](uint32_t shard) { return heaviest[shard].first / least.weight(shard); };
     std::ranges::sort(shards, std::greater<>(), ratio);
-    ShareLevel least_of(least, sum);
+    PortionLevel least_of(least, sum);
     for (uint32_t shard : shards) {
       if (ratio(shard) <= least_of.level()) break;
       least_of.Raise(shard, heaviest[shard].first);
@@ -157,21 +157,21 @@ class LoadPlan {
     double level = least_of.level();
     for (uint32_t shard = 0; shard < windows_.size(); ++shard) {
       LoadWindow& window = windows_[shard];
-      window.share = least_of.load(shard);
+      window.portion = least_of.load(shard);
       if (loads_.weight(shard) > 0) {
-        window.share = std::max(window.share, level * loads_.weight(shard));
+        window.portion = std::max(window.portion, level * loads_.weight(shard));
       }
-      window.least = window.share - Slack(window, tolerance_);
-      window.most = window.share + Slack(window, tolerance_);
+      window.least = window.portion - Slack(window, tolerance_);
+      window.most = window.portion + Slack(window, tolerance_);
     }
   }
 
-  // The share over the weight of a shard that has no vnode above its share.
+  // The portion over the weight of a shard that has no vnode above its portion.
   double Level() const {
     double level = std::numeric_limits<double>::infinity();
     for (uint32_t shard = 0; shard < windows_.size(); ++shard) {
       if (loads_.weight(shard) == 0) continue;
-      level = std::min(level, windows_[shard].share / loads_.weight(shard));
+      level = std::min(level, windows_[shard].portion / loads_.weight(shard));
     }
     return level;
   }
@@ -181,14 +181,15 @@ class LoadPlan {
     for (uint32_t shard = 0; shard < windows_.size(); ++shard) {
       // Shards without a weight give all.
       double slack = loads_.weight(shard) > 0 ? Slack(windows_[shard], part) : 0;
-      sum += std::max(0.0, loads_.of(shard) - windows_[shard].share - slack);
+      sum += std::max(0.0, loads_.of(shard) - windows_[shard].portion - slack);
     }
     return sum;
   }
   double Below(double part) const {
     double sum = 0;
     for (uint32_t shard = 0; shard < windows_.size(); ++shard) {
-      sum += std::max(0.0, windows_[shard].share - Slack(windows_[shard], part) - loads_.of(shard));
+      sum +=
+          std::max(0.0, windows_[shard].portion - Slack(windows_[shard], part) - loads_.of(shard));
     }
     return sum;
   }
@@ -202,7 +203,7 @@ class LoadPlan {
     double below = Solve(inner, moved, [&](double part) { return Below(part); });
     std::vector<double> surplus(windows_.size());
     for (uint32_t shard = 0; shard < windows_.size(); ++shard) {
-      double excess = loads_.of(shard) - windows_[shard].share;
+      double excess = loads_.of(shard) - windows_[shard].portion;
       if (loads_.weight(shard) == 0) {
         surplus[shard] = excess;
       } else if (excess > 0) {
@@ -283,8 +284,8 @@ class LoadPlan {
     for (uint32_t shard = 0; shard < change.size(); ++shard) loads_.Add(shard, change[shard]);
   }
 
-  // Gives away what is left on shards without a weight: a vnode with load to the least loaded
-  // shard, one without to the owner of the vnode before it.
+  // Gives away the vnodes that are left on shards without a weight: those with load to the least
+  // loaded shard, the others to the owner of the vnode before.
   void Empty() {
     for (size_t i = 0; i < load_.size(); ++i) {
       if (ring_.fixed[i] || loads_.weight(ring_.owners[i]) > 0) continue;

@@ -10,8 +10,8 @@
 
 namespace locus::internal {
 
-// The passes of a plan by load, in their order: from what is hardest to place to what is easiest.
-// Each works on what the ones before it left. tests/planner/load_pass_test.cc shows by leaving
+// The passes of a plan by load, in their order: vnodes that are hard to place come first. Each pass
+// works on the ring that the earlier ones left. tests/planner/load_pass_test.cc shows by leaving
 // each out what it is for.
 enum class LoadPass : uint8_t {
   // Places vnodes of which a shard holds only a few, the biggest first: at home if they fit there.
@@ -20,9 +20,9 @@ enum class LoadPass : uint8_t {
   kExchangeBigVnodes,
   // Gives a few hot vnodes away where these make up what a shard has too much.
   kHotVnodes,
-  // Gives runs of vnodes from shards above their share to shards below it.
+  // Gives runs of vnodes from shards above their portion to shards below it.
   kRuns,
-  // Moves or exchanges single vnodes for what runs were too coarse for.
+  // Moves or exchanges single vnodes where runs are too coarse.
   kSingleVnodes,
   // Tries all placements where only a few vnodes have any load.
   kFewVnodes,
@@ -37,8 +37,8 @@ enum class LoadPass : uint8_t {
 };
 
 // Moves little load, in few vnodes, so that the most loaded shard (load over weight) has little
-// more than it must. Where no shard is further from its share than `tolerance`, a part of the
-// share, nothing moves. `load` is that of each vnode, none negative, the sum not 0; `weights` are
+// more than it must. Where no shard is further from its portion than `tolerance`, a part of the
+// portion, nothing moves. `load` is that of each vnode, none negative, the sum not 0; `weights` are
 // of the shards, not all 0: those with 0 give away all that is not fixed. `without` is a pass to
 // leave out, for tests.
 void BalanceByLoad(const std::vector<uint32_t>& weights, const std::vector<double>& load,

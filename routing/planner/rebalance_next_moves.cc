@@ -27,7 +27,7 @@ absl::Status PlanAgain(const Parts&... parts) {
 }
 
 // The shards of `table` with the weights that the request set, and the plan's shards that are not
-// there yet. Whatever else was changed since the plan was made stays changed.
+// there yet. Other changes since the plan was made stay.
 absl::StatusOr<std::vector<Shard>> ShardsOnTheWay(const RoutingTable& table,
                                                   const RebalancePlan& plan) {
   std::vector<Shard> shards = table.shards();

@@ -23,8 +23,8 @@ absl::Status Refused(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// Refuses what a table would refuse of this shard. The message leaves out the JSON Pointer: the
-// caller has no such document.
+// Refuses a shard that a table would refuse. The message leaves out the JSON Pointer: the caller
+// has no such document.
 absl::Status CheckNewShard(const Shard& shard) {
   Shard alone = shard;
   alone.id = 1;

@@ -14,8 +14,8 @@ constexpr size_t kMostRuns = 512;
 constexpr size_t kMostVnodes = 64;
 constexpr size_t kMostShards = 256;
 constexpr int kMostRounds = 8;
-// So many vnodes without load, between two that change places, go along: moving them is cheaper
-// than breaking up the run. Longer stretches stay.
+// Up to this many vnodes without load, between two that change places, go along: moving them is
+// cheaper than breaking up the run. Longer stretches stay.
 constexpr size_t kMostCarried = 16;
 constexpr double kRounding = 1e-9;
 
@@ -39,16 +39,16 @@ class Returning {
     double lowest = std::numeric_limits<double>::infinity();
     for (uint32_t shard = 0; shard < windows.size(); ++shard) {
       if (loads.weight(shard) == 0) continue;
-      up = std::max(up, loads.of(shard) / windows[shard].share);
-      down = std::min(down, loads.of(shard) / windows[shard].share);
+      up = std::max(up, loads.of(shard) / windows[shard].portion);
+      down = std::min(down, loads.of(shard) / windows[shard].portion);
       peak = std::max(peak, loads.RatioOf(shard));
       lowest = std::min(lowest, loads.RatioOf(shard));
     }
     for (uint32_t shard = 0; shard < windows.size(); ++shard) {
       LoadWindow& limit = limits_[shard];
-      limit.most = std::max(limit.most, std::min(limit.share * up, peak * loads.weight(shard)));
+      limit.most = std::max(limit.most, std::min(limit.portion * up, peak * loads.weight(shard)));
       limit.least =
-          std::min(limit.least, std::max(limit.share * down, lowest * loads.weight(shard)));
+          std::min(limit.least, std::max(limit.portion * down, lowest * loads.weight(shard)));
     }
   }
 
@@ -177,8 +177,8 @@ class Returning {
   void ExchangeLimits(uint32_t a, uint32_t b) {
     std::swap(limits_[a], limits_[b]);
     double ratio = loads_.weight(a) / loads_.weight(b);
-    limits_[a] = {limits_[a].least * ratio, limits_[a].share * ratio, limits_[a].most * ratio};
-    limits_[b] = {limits_[b].least / ratio, limits_[b].share / ratio, limits_[b].most / ratio};
+    limits_[a] = {limits_[a].least * ratio, limits_[a].portion * ratio, limits_[a].most * ratio};
+    limits_[b] = {limits_[b].least / ratio, limits_[b].portion / ratio, limits_[b].most / ratio};
   }
 
   void SwapShards(uint32_t a, uint32_t b) {
@@ -192,7 +192,7 @@ class Returning {
       }
       uint32_t taker = owner == a ? b : a;
       if (load_[vnode] == 0) continue;
-      // All between are vnodes of a and b without load.
+      // All vnodes in between are of a and b, and without load.
       bool carried = last_loaded != kNone && vnode - last_loaded <= kMostCarried;
       for (size_t between = last_loaded + 1; carried && between < vnode; ++between) {
         bool of_the_run = homes_[between] == homes_[vnode] && ring_.owners[between] == owner;
@@ -203,7 +203,7 @@ class Returning {
     }
   }
 
-  // Swaps all that two shards hold where each has more of the other's vnodes than of its own.
+  // Swaps all vnodes of two shards if each has more of the other's vnodes than of its own.
   bool ExchangeShards() {
     size_t shards = limits_.size();
     if (shards > kMostShards) return false;

@@ -24,7 +24,7 @@ struct Run {
   uint64_t offer = 0;  // the newest of them
 };
 
-// What could be given of a run: all of it, or a part at one of its ends.
+// A part of a run that could be given: all of it, or a part at one of its ends.
 struct Gift {
   size_t first;
   size_t last;
@@ -36,8 +36,8 @@ struct Gift {
 };
 
 // Gifts that add no ranges and moves come first, and of these the largest. The others are ordered
-// by what it would cost to exchange all that the two shards could by gifts like this one. Equal
-// gifts are ordered by place, so that gifts of neighbouring vnodes join.
+// by the cost if the two shards exchanged all they could by gifts like this one. Equal gifts are
+// ordered by place, so that gifts of neighbouring vnodes join.
 using Rank = std::tuple<int, double, bool, size_t>;
 
 Rank RankOf(const Gift& gift) {
@@ -73,7 +73,8 @@ class Giving {
       if (gift && RankOf(*gift) == rank) {
         Give(run, *gift);
       } else {
-        // The shards' surpluses have changed since the offer was made: offer what is best now.
+        // The shards' surpluses have changed since the offer was made: make the offer that is best
+        // now.
         Offer(run);
       }
     }

@@ -45,7 +45,7 @@ class SingleVnodes {
   using Entry = std::pair<double, uint32_t>;  // load, vnode
 
   double ExcessOf(uint32_t shard) const {
-    return (loads_.of(shard) - windows_[shard].share) / loads_.weight(shard);
+    return (loads_.of(shard) - windows_[shard].portion) / loads_.weight(shard);
   }
 
   // The vnodes of a shard that may move, by load.
@@ -84,7 +84,8 @@ class SingleVnodes {
     // A vnode must not carry either shard further out on its other side than the worse is out now.
     double most = std::max(
         std::min(loads_.of(high) - windows_[high].least, windows_[low].most - loads_.of(low)),
-        (loads_.of(high) - windows_[high].share) / 2 + (windows_[low].share - loads_.of(low)) / 2);
+        (loads_.of(high) - windows_[high].portion) / 2 +
+            (windows_[low].portion - loads_.of(low)) / 2);
     if (!(most > 0)) return false;
     std::vector<Entry>& source = SortedOf(high);
     auto above = std::ranges::upper_bound(source, Entry{most, UINT32_MAX});

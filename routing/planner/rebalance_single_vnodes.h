@@ -12,12 +12,12 @@ namespace locus::internal {
 // Where a shard's load should be.
 struct LoadWindow {
   double least = 0;
-  double share = 0;
+  double portion = 0;
   double most = 0;
 };
 
 // Pass kSingleVnodes: moves or exchanges single vnodes between the shard that is furthest above its
-// share and the one furthest below, until all shards are in their windows or nothing helps.
+// portion and the one furthest below, until all shards are in their windows or nothing helps.
 void MoveSingleVnodes(const std::vector<double>& load, const std::vector<LoadWindow>& windows,
                       PlannedRing& ring, ShardLoads& loads);
 

@@ -52,7 +52,7 @@ uint32_t ShardLoads::BestFor(double load) const {
   return best;
 }
 
-ShareLevel::ShareLevel(const ShardLoads& loads, double sum) : left_(sum) {
+PortionLevel::PortionLevel(const ShardLoads& loads, double sum) : left_(sum) {
   for (uint32_t shard = 0; shard < loads.size(); ++shard) {
     loads_.push_back(loads.of(shard));
     weight_of_.push_back(loads.weight(shard));
@@ -63,7 +63,7 @@ ShareLevel::ShareLevel(const ShardLoads& loads, double sum) : left_(sum) {
   DropShardsAbove();
 }
 
-void ShareLevel::Raise(uint32_t shard, double load) {
+void PortionLevel::Raise(uint32_t shard, double load) {
   bool was_below = below_.erase({loads_[shard] / weight_of_[shard], shard}) > 0;
   loads_[shard] += load;
   if (was_below) {
@@ -74,8 +74,8 @@ void ShareLevel::Raise(uint32_t shard, double load) {
   DropShardsAbove();
 }
 
-void ShareLevel::DropShardsAbove() {
-  // The last shard stays: what it has is no more than what is left.
+void PortionLevel::DropShardsAbove() {
+  // The last shard stays: its load is not above the rest of the sum.
   while (below_.size() > 1) {
     auto [ratio, shard] = *below_.rbegin();
     if (ratio * weights_ <= left_) return;

@@ -49,9 +49,9 @@ class ShardLoads {
 // The ratio of load to weight at which shards share `sum` if none may have less than its load now:
 // shards above that level keep what they have, the others share the rest. The level falls as loads
 // are raised. Costs the logarithm of the number of shards for each change.
-class ShareLevel {
+class PortionLevel {
  public:
-  ShareLevel(const ShardLoads& loads, double sum);
+  PortionLevel(const ShardLoads& loads, double sum);
 
   double level() const { return left_ / weights_; }
   double load(uint32_t shard) const { return loads_[shard]; }

@@ -76,7 +76,7 @@ void AddShardsInUse(const RoutingTable& before, const RoutingTable& after,
   }
 }
 
-// `what`: what the table does not do to a shard that is named in vain.
+// `what`: the change that the table does not make to a shard that is named in vain.
 absl::StatusOr<std::vector<uint32_t>> UnnamedShards(const std::vector<uint32_t>& changes,
                                                     const std::vector<uint32_t>& named,
                                                     absl::string_view what) {
@@ -92,7 +92,7 @@ absl::StatusOr<std::vector<uint32_t>> UnnamedShards(const std::vector<uint32_t>&
   return left;
 }
 
-// `what`: what a change of these vnodes would be.
+// `what`: names the change of these vnodes.
 absl::StatusOr<std::vector<VnodeSpan>> UnnamedSpans(const std::vector<VnodeSpan>& changes,
                                                     const std::vector<VnodeSpan>& named,
                                                     absl::string_view what) {

@@ -19,8 +19,9 @@ namespace {
 using nlohmann::json;
 using Kind = JsonShape::Kind;
 
-// nlohmann's wording: "[...] parse error at line 1, column 2: syntax error while ... - reason;
-// last read: '...'". What was last read may be a secret.
+// nlohmann's wording: "[...] parse error at line 1, column 2: syntax error while ... - reason; last
+// read: '...'". The token after "last read" may be a secret. Only the printed text depends on this
+// wording.
 std::string ReasonOf(std::string_view what) {
   size_t start = what.find("syntax error");
   if (start == std::string_view::npos) return "a number is out of range";
@@ -56,8 +57,9 @@ bool Separates(char c) {
   }
 }
 
-// The parser keeps each string and number whole, twice, before anybody sees it: a long one is found
-// before it runs. It also takes a NUL for the end of the text and would not see what follows.
+// The parser keeps each string and number whole, twice, before its events report it. So long ones
+// are found before it runs. It also takes a NUL for the end of the text and would not see what
+// follows.
 absl::Status CheckTokens(std::string_view text) {
   bool in_string = false;
   size_t start = 0;  // of the token, or of what separates tokens

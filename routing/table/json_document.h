@@ -28,7 +28,7 @@ struct JsonValue {
 
 struct JsonMember;
 
-// What a document may have in one place. A shape refers to others, which outlive it.
+// The values that a document may have in one place. A shape refers to others, which outlive it.
 struct JsonShape {
   enum class Kind {
     kObject,   // of `members`, and no others
@@ -55,10 +55,10 @@ struct JsonMember {
 // Takes an element of an array that is a member of the document itself, called `array`.
 using JsonElementReader = std::function<absl::Status(std::string_view array, const JsonValue&)>;
 
-// Reads one JSON text (RFC 8259) of this shape, and refuses it at the first byte that is of
-// another: what a hostile document costs is what the largest document of the shape costs. With
-// `reader`, an element of the document's own arrays is handed to it and then forgotten, and such an
-// array is empty in the value that is returned.
+// Reads one JSON text (RFC 8259) of this shape, and refuses it at the first byte of another shape.
+// So a hostile document costs no more than the largest document of the shape. With `reader`, an
+// element of the document's own arrays is handed to it and then forgotten, and such an array is
+// empty in the value that is returned.
 //
 // INVALID_ARGUMENT, beginning with a JSON Pointer: another type, an unknown or repeated member, a
 // member that is missing, too many of anything; and what `reader` refuses. A syntax error, invalid

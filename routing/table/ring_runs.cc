@@ -55,7 +55,7 @@ std::string AsPercent(uint64_t permyriad) {
   return absl::StrCat(permyriad / 100, fraction < 10 ? ".0" : ".", fraction);
 }
 
-std::string SharePercent(size_t vnodes) {
+std::string PortionPercent(size_t vnodes) {
   return AsPercent((vnodes * uint64_t{10000} + ShardGene::kCount / 2) / ShardGene::kCount);
 }
 

@@ -40,7 +40,7 @@ std::string WithThousands(uint64_t value);
 // 500 is "5.00".
 std::string AsPercent(uint64_t permyriad);
 // The part of all vnodes, in percent with two decimals: "25.00".
-std::string SharePercent(size_t vnodes);
+std::string PortionPercent(size_t vnodes);
 
 }  // namespace locus::internal
 

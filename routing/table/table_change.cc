@@ -16,7 +16,7 @@ using internal::ChangeOfEachVnode;
 using internal::ForEachRun;
 using internal::MoveState;
 using internal::OwnerOfEachVnode;
-using internal::SharePercent;
+using internal::PortionPercent;
 using internal::VnodeChange;
 using internal::VnodesText;
 using internal::WithThousands;
@@ -135,7 +135,7 @@ class MoveDifferences {
     return out;
   }
 
-  // How a move went on does not depend on the owner, unless it is over.
+  // The progress of a move does not depend on the owner, unless the move is over.
   static bool Same(const VnodeChange& a, const VnodeChange& b) {
     auto over_well = [](const VnodeChange& change) {
       return change.move_before && change.owner_after == change.move_before->to;
@@ -185,7 +185,7 @@ std::string TableDifference(const RoutingTable& before, const RoutingTable& afte
              [&](size_t first, size_t last) { out += moves.Of(first, last, changes[first]); });
   if (out.empty()) return "no difference\n";
   return absl::StrCat(out, WithThousands(changed_hands), " of ", WithThousands(changes.size()),
-                      " vnodes got another owner (", SharePercent(changed_hands), " %)\n");
+                      " vnodes got another owner (", PortionPercent(changed_hands), " %)\n");
 }
 
 }  // namespace locus

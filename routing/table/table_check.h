@@ -9,6 +9,12 @@
 #include "absl/status/status.h"
 #include "locus/routing/routing_table.h"
 
+// How a document becomes a routing table. json_document.h reads the text and refuses it at the
+// first byte of another shape; table_json.h has the shapes of a table's parts. TextTotal bounds the
+// parts while they are read, and CheckTable judges them together. Refusals name the place by a JSON
+// Pointer (refusal.h). Changes between two tables are computed by vnode (vnode_changes.h), and
+// printed by run of vnodes (ring_runs.h).
+
 namespace locus::internal {
 
 // Counts shards and their labels and texts as they are read, so that a document with too many of

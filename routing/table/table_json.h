@@ -18,7 +18,7 @@ inline constexpr JsonShape kUint32Json{.kind = JsonShape::Kind::kInteger, .most 
 inline constexpr JsonShape kUint64Json{.kind = JsonShape::Kind::kInteger, .most = UINT64_MAX};
 inline constexpr JsonShape kNameJson{.kind = JsonShape::Kind::kString,
                                      .most = RoutingTable::kMaxNameBytes};
-// Longer than a table_id: who reads it says what one looks like.
+// Longer than a table_id, so that the reader of it can describe a right one.
 inline constexpr JsonShape kTableIdJson{.kind = JsonShape::Kind::kString, .most = 64};
 extern const JsonShape kShardsJson;
 

@@ -95,10 +95,11 @@ TEST_F(PlanTest, NewShard_TakesItsShareAndNothingElseMoves) {
 TEST_F(PlanTest, TextForPeople_SaysBeforeAfterAndWhereItGoes) {
   Outcome outcome = Plan({"--add", "e=mysql://inner/o"});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, StartsWith("plan from epoch 1\n\nid  name   weight  vnodes  share %"));
+  EXPECT_THAT(outcome.out, StartsWith("plan from epoch 1\n\nid  name   weight  vnodes  portion %"));
   EXPECT_THAT(outcome.out,
-              HasSubstr("\n 5  e         100       0     0.00  13,107    20.00  +13,107"));
-  EXPECT_THAT(outcome.out, HasSubstr("\n    total          65,536   100.00  65,536   100.00\n"));
+              HasSubstr("\n 5  e         100       0       0.00  13,107      20.00  +13,107"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\n    total          65,536     100.00  65,536     100.00\n"));
   EXPECT_THAT(outcome.out, HasSubstr("\n13,107 vnodes move, 20.00 %, in "));
   EXPECT_THAT(
       outcome.out,
@@ -133,7 +134,7 @@ TEST_F(PlanTest, Load_IsWhatSharesAreOf) {
   EXPECT_GE(plan["peak_after"].get<double>(), 1);
   std::string text = Plan({"--load", load_}).out;
   EXPECT_THAT(text, HasSubstr("load %"));
-  EXPECT_THAT(text, HasSubstr("\nmost loaded shard over its share: before 2.000, after 1.0"));
+  EXPECT_THAT(text, HasSubstr("\nmost loaded shard over its portion: before 2.000, after 1.0"));
 }
 
 TEST_F(PlanTest, Tolerance_LeavesShardsWithinItAlone) {

@@ -318,7 +318,7 @@ TEST_F(TableSqlTest, LaterTable_ReplacesAnEarlierOne) {
                           Row{"b'c\\d\"", "mysql://db2/x?y='", "100"},
                           Row{"\xE4\xBA\xAC", "mysql://db3/o", "5"}));
   EXPECT_EQ(Value("COUNT(*) FROM locus_vnodes"), "65536");
-  EXPECT_EQ(Value("SUM(permyriad_of_ring) FROM locus_shard_shares"), "10000.0000");
+  EXPECT_EQ(Value("SUM(permyriad_of_ring) FROM locus_shard_portions"), "10000.0000");
 
   WriteTable(4, "00000000000000aa", 2000);
   EXPECT_EQ(Load(), (std::pair<int, std::string>(0, "")));

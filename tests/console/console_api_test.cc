@@ -101,8 +101,8 @@ TEST_F(ConsoleApiTest, Shards_HaveTheirSharesAndMoves) {
   ASSERT_EQ(answer["shards"].size(), 2u);
   const json& a = answer["shards"][0];
   EXPECT_EQ(a["vnodes"], 32'768);
-  EXPECT_EQ(a["share"], 0.5);
-  EXPECT_EQ(a["weight_share"], 0.5);
+  EXPECT_EQ(a["portion"], 0.5);
+  EXPECT_EQ(a["weight_portion"], 0.5);
   EXPECT_EQ(a["moving_out"], 10'000);
   EXPECT_EQ(answer["shards"][1]["moving_in"], 10'000);
   EXPECT_EQ(a["labels"]["tier"], "hot");

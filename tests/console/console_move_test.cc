@@ -115,8 +115,8 @@ TEST_F(ConsoleMoveTest, MoveUnderWay_IsToldAsTheCommandShowsIt) {
     Fits("ShardsAnswer", shards);
     if (shards["load"]["writes_window_ms"] == 0) return false;
     const json& written = shards["shards"][0]["writes"];
-    return written.is_object() && written["per_second"] > 0 && written["share"] > 0 &&
-           written["share"] <= 1 && shards["shards"][1]["writes"].is_object();
+    return written.is_object() && written["per_second"] > 0 && written["portion"] > 0 &&
+           written["portion"] <= 1 && shards["shards"][1]["writes"].is_object();
   }));
 
   // A shard that does not answer is said to, and the rest stands as it was known.

@@ -73,7 +73,7 @@ TEST(RebalanceViewTest, PlannedByLoad_LoadIsDrawnAndLeads) {
   EXPECT_EQ(CountOf(svg, "class=\"load\""), 2u) << "along each ring";
   // Shard 1 has 16,384 vnodes with a load of 16,384 + 4 * 8,000; in all there are 97,536.
   EXPECT_THAT(svg, HasSubstr(">49.61 \xE2\x86\x92 "));
-  EXPECT_THAT(svg, HasSubstr(">peak: 1.984 x its share<"));
+  EXPECT_THAT(svg, HasSubstr(">peak: 1.984 x its portion<"));
   EXPECT_LT(svg.find(">1 s1<"), svg.find(">2 s2<")) << "its load changes most";
 }
 

@@ -39,13 +39,13 @@ TEST(RingViewTest, Text_ShowsShardsAndMovesAligned) {
   for (int i = 0; i < 40; ++i) full += "\xE2\x96\x88";
   EXPECT_EQ(RingAsText(table), absl::StrCat(R"(epoch 12
 
-id  name      vnodes  share %
- 1  orders-a  16,384    25.00  )",
+id  name      vnodes  portion %
+ 1  orders-a  16,384      25.00  )",
                                             full.substr(0, 39), R"(▍
- 3  none           0     0.00
-20  订单      49,152    75.00  )",
+ 3  none           0       0.00
+20  订单      49,152      75.00  )",
                                             full, R"(
-    total     65,536   100.00
+    total     65,536     100.00
 
 401 vnodes move
 first   last  from      to        permyriad
@@ -174,7 +174,7 @@ TEST(RingViewTest, RandomTables_AreSound) {
     RoutingTable table = random.Next(epoch);
     SCOPED_TRACE(epoch);
     ExpectSound(RingAsSvg(table));
-    EXPECT_THAT(RingAsText(table), HasSubstr("65,536   100.00"));
+    EXPECT_THAT(RingAsText(table), HasSubstr("65,536     100.00"));
   }
 }
 

@@ -25,7 +25,7 @@ inline std::vector<double> LoadsOf(const std::vector<uint32_t>& owners,
   return loads;
 }
 
-// Of the most loaded shard, over its share by weight; of shards with a weight.
+// Of the most loaded shard, over its portion by weight; of shards with a weight.
 inline double Peak(const std::vector<double>& loads, const std::vector<uint32_t>& weights) {
   double load = std::accumulate(loads.begin(), loads.end(), 0.0);
   double weight = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -232,7 +232,7 @@ inline Case LumpyCase(uint64_t seed) {
   return LoadedVnodes(shards * (4 + random() % 8), shards, 1, random);
 }
 
-// An even ring whose first shard has thirty hot vnodes, each of about a hundredth of its share.
+// An even ring whose first shard has thirty hot vnodes, each of about a hundredth of its portion.
 inline Case HotVnodesCase(uint64_t seed) {
   std::mt19937_64 random(seed);
   Case c;

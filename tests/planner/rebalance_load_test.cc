@@ -112,8 +112,8 @@ TEST(RebalanceLoadTest, Tolerance_LargerMovesLessAndIsKept) {
       double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
       double weights = std::accumulate(c.weights.begin(), c.weights.end(), 0.0);
       for (size_t shard = 0; shard < loads.size(); ++shard) {
-        double share = sum * c.weights[shard] / weights;
-        EXPECT_NEAR(loads[shard], share, share * tolerances[i] + 1e-9 * sum)
+        double portion = sum * c.weights[shard] / weights;
+        EXPECT_NEAR(loads[shard], portion, portion * tolerances[i] + 1e-9 * sum)
             << "seed " << seed << " tolerance " << tolerances[i] << " shard " << shard;
       }
       moves[i] += MovesOf(c.ring.owners, after.owners);

@@ -106,7 +106,7 @@ TEST(PlanRebalanceTest, RandomTablesAndRequests_MakePlansThatAreReadBack) {
   }
 }
 
-TEST(PlanRebalanceTest, NewShard_GetsItsShareInOneMoveOfEach) {
+TEST(PlanRebalanceTest, NewShard_GetsItsPortionInOneMoveOfEach) {
   RoutingTable table = EvenTable(4);
   RebalancePlan plan = PlanRebalance(table, Adding("orders-4")).value();
   EXPECT_EQ(plan.table.FindShard(5)->name, "orders-4");

@@ -12,18 +12,18 @@ namespace locus {
 
 using internal::BalanceByWeight;
 using internal::PlannedRing;
-using internal::SharesByWeight;
+using internal::PortionsByWeight;
 
 namespace {
 
-// The bound. Let a plan give shard i in all share(i) vnodes, where it had has(i). Every vnode that
-// moves takes one from one shard and adds one to another, so a shard with has(i) > share(i) loses
-// at least has(i) - share(i) of them by that many moves of its own, and no vnode leaves two shards:
-// every plan for these shares moves at least the sum of has(i) - share(i) over those where it is
-// positive. A plan that moves just this many is therefore optimal.
-size_t FewestMoved(const std::vector<size_t>& has, const std::vector<size_t>& shares) {
+// The bound. Let a plan give shard i in all portion(i) vnodes, where it had has(i). Every vnode
+// that moves takes one from one shard and adds one to another, so a shard with has(i) > portion(i)
+// loses at least has(i) - portion(i) of them by that many moves of its own, and no vnode leaves two
+// shards: every plan for these portions moves at least the sum of has(i) - portion(i) over those
+// where it is positive. A plan that moves just this many is therefore optimal.
+size_t FewestMoved(const std::vector<size_t>& has, const std::vector<size_t>& portions) {
   size_t sum = 0;
-  for (size_t i = 0; i < has.size(); ++i) sum += has[i] > shares[i] ? has[i] - shares[i] : 0;
+  for (size_t i = 0; i < has.size(); ++i) sum += has[i] > portions[i] ? has[i] - portions[i] : 0;
   return sum;
 }
 
@@ -70,27 +70,27 @@ size_t FewestMovedByAnyRounding(const std::vector<size_t>& has, const std::vecto
   return std::max(above, below);
 }
 
-// Each share is a floor or a ceiling; a shard that owns its ceiling is rounded up before one that
+// Each portion is a floor or a ceiling; a shard that owns its ceiling is rounded up before one that
 // does not, and among equals the larger remainder is.
-void CheckShares(const std::vector<Rounded>& parts, const std::vector<size_t>& has,
-                 const std::vector<size_t>& shares, size_t vnodes) {
-  EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), size_t{0}), vnodes);
+void CheckPortions(const std::vector<Rounded>& parts, const std::vector<size_t>& has,
+                   const std::vector<size_t>& portions, size_t vnodes) {
+  EXPECT_EQ(std::accumulate(portions.begin(), portions.end(), size_t{0}), vnodes);
   auto claim = [&](size_t i) {
     return std::make_tuple(has[i] >= parts[i].ceiling, parts[i].remainder, has[i]);
   };
   for (size_t i = 0; i < parts.size(); ++i) {
-    ASSERT_TRUE(shares[i] == parts[i].floor || shares[i] == parts[i].ceiling);
+    ASSERT_TRUE(portions[i] == parts[i].floor || portions[i] == parts[i].ceiling);
     for (size_t j = 0; j < parts.size() && parts.size() < 20; ++j) {
-      bool i_rounds_up = shares[i] > parts[i].floor;
-      bool j_rounds_down = shares[j] < parts[j].ceiling;
+      bool i_rounds_up = portions[i] > parts[i].floor;
+      bool j_rounds_down = portions[j] < parts[j].ceiling;
       if (!i_rounds_up || !j_rounds_down) continue;
       ASSERT_GE(claim(i), claim(j));
     }
   }
 }
 
-// Rings that are far from their shares, and rings that are balanced but for a vnode here and there:
-// there the choice of ceilings decides how much moves.
+// Rings that are far from their portions, and rings that are balanced but for a vnode here and
+// there: there the choice of ceilings decides how much moves.
 PlannedRing RandomOrNearlyBalancedRing(size_t vnodes, const std::vector<uint32_t>& weights,
                                        uint64_t seed, std::mt19937_64& random) {
   auto shards = static_cast<uint32_t>(weights.size());
@@ -114,20 +114,20 @@ TEST(RebalanceWeightsTest, RandomRings_MoveAsFewVnodesAsAnyPlanMust) {
     std::vector<uint32_t> weights = RandomWeights(shards, random);
     PlannedRing before = RandomOrNearlyBalancedRing(vnodes, weights, seed, random);
     std::vector<size_t> has = VnodesOf(before.owners, shards);
-    std::vector<size_t> shares = SharesByWeight(weights, before);
+    std::vector<size_t> portions = PortionsByWeight(weights, before);
 
     PlannedRing after = before;
     BalanceByWeight(weights, after);
-    ASSERT_EQ(VnodesOf(after.owners, shards), shares);
+    ASSERT_EQ(VnodesOf(after.owners, shards), portions);
     size_t moved = MovedVnodes(before.owners, after.owners);
-    ASSERT_EQ(moved, FewestMoved(has, shares));
+    ASSERT_EQ(moved, FewestMoved(has, portions));
     for (size_t i = 0; i < vnodes; ++i) {
       ASSERT_TRUE(!before.fixed[i] || before.owners[i] == after.owners[i]);
     }
     if (std::ranges::find(before.fixed, true) != before.fixed.end()) continue;
     ++not_fixed;
     std::vector<Rounded> parts = RoundedParts(weights, vnodes);
-    CheckShares(parts, has, shares, vnodes);
+    CheckPortions(parts, has, portions, vnodes);
     ASSERT_EQ(moved, FewestMovedByAnyRounding(has, parts));
   }
   EXPECT_GT(not_fixed, 3000u);
@@ -148,7 +148,7 @@ size_t FewestMovedExactly(const PlannedRing& before, const std::vector<Rounded>&
   return fewest;
 }
 
-TEST(RebalanceWeightsTest, SmallRings_NoRoundingOfTheSharesMovesFewerVnodes) {
+TEST(RebalanceWeightsTest, SmallRings_NoRoundingOfThePortionsMovesFewerVnodes) {
   size_t with_fixed = 0;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(seed);
@@ -168,7 +168,7 @@ TEST(RebalanceWeightsTest, SmallRings_NoRoundingOfTheSharesMovesFewerVnodes) {
   EXPECT_GT(with_fixed, 30u);
 }
 
-TEST(RebalanceWeightsTest, RingThatAlreadyHasRoundedShares_DoesNotMove) {
+TEST(RebalanceWeightsTest, RingThatAlreadyHasRoundedPortions_DoesNotMove) {
   PlannedRing ring{.owners = std::vector<uint32_t>(65536, 1), .fixed = {}};
   ring.fixed.resize(65536);
   std::fill(ring.owners.begin(), ring.owners.begin() + 21846, 0);  // 21,845.33 and 43,690.67
@@ -177,27 +177,27 @@ TEST(RebalanceWeightsTest, RingThatAlreadyHasRoundedShares_DoesNotMove) {
   EXPECT_EQ(ring.owners, before);
 }
 
-TEST(RebalanceWeightsTest, FixedVnodesAboveTheShare_AreKeptAndTheRestShared) {
+TEST(RebalanceWeightsTest, FixedVnodesAboveThePortion_AreKeptAndTheRestShared) {
   PlannedRing ring{.owners = {0, 0, 0, 0, 0, 0, 1, 1, 2, 2},
                    .fixed = {1, 1, 1, 1, 1, 1, 0, 0, 0, 0}};
-  EXPECT_EQ(SharesByWeight({100, 100, 100}, ring), (std::vector<size_t>{6, 2, 2}));
-  EXPECT_EQ(SharesByWeight({0, 100, 300}, ring), (std::vector<size_t>{6, 1, 3}));
+  EXPECT_EQ(PortionsByWeight({100, 100, 100}, ring), (std::vector<size_t>{6, 2, 2}));
+  EXPECT_EQ(PortionsByWeight({0, 100, 300}, ring), (std::vector<size_t>{6, 1, 3}));
   BalanceByWeight({0, 100, 300}, ring);
   EXPECT_EQ(VnodesOf(ring.owners, 3), (std::vector<size_t>{6, 1, 3}));
 }
 
-// What any plan for these shares needs, of all ways to deal the vnodes.
+// What any plan for these portions needs, of all ways to deal the vnodes.
 struct Exact {
   size_t moved = SIZE_MAX;
   size_t cost = SIZE_MAX;  // moves and ranges, among those that move so few
 };
 
-Exact Solve(const PlannedRing& before, const std::vector<size_t>& shares) {
+Exact Solve(const PlannedRing& before, const std::vector<size_t>& portions) {
   Exact best;
-  auto shards = static_cast<uint32_t>(shares.size());
+  auto shards = static_cast<uint32_t>(portions.size());
   ForEachRing(before, shards, [&](const std::vector<uint32_t>& owners) {
     size_t moved = MovedVnodes(before.owners, owners);
-    if (moved > best.moved || VnodesOf(owners, shards) != shares) return;
+    if (moved > best.moved || VnodesOf(owners, shards) != portions) return;
     size_t cost = MovesOf(before.owners, owners) + RangesOf(owners);
     if (moved < best.moved) best = {moved, cost};
     best.cost = std::min(best.cost, cost);
@@ -216,7 +216,7 @@ TEST(RebalanceWeightsTest, SmallRings_AsFewVnodesAndNearlyAsFewRangesAsTheExactS
     size_t vnodes = shards == 2 ? 8 + random() % 7 : 6 + random() % 4;
     PlannedRing before = RandomRing(vnodes, shards, random);
     std::vector<uint32_t> weights = RandomWeights(shards, random);
-    Exact exact = Solve(before, SharesByWeight(weights, before));
+    Exact exact = Solve(before, PortionsByWeight(weights, before));
     PlannedRing after = before;
     BalanceByWeight(weights, after);
     EXPECT_EQ(MovedVnodes(before.owners, after.owners), exact.moved);

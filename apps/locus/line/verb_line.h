@@ -27,7 +27,7 @@ namespace locus::cli {
 //
 //   uint64_t count = 1;
 //   std::optional<std::string> svg;
-//   VerbLine line("ring", "Prints each shard's share of the ring.", "locus ring table.json");
+//   VerbLine line("ring", "Prints each shard's portion of the ring.", "locus ring table.json");
 //   line.Number("--count N", &count, {.least = 1, .most = 1000}, "How many");
 //   line.File("--svg OUT", &svg, FileUse::kWrite, "Also draw the ring into this file");
 //   line.File("FILE", &path, FileUse::kRead, "The routing table");           // an operand

@@ -121,15 +121,16 @@ int RunPlan(std::span<const std::string> words) {
                 "A shard that gives all its vnodes away; it stays, with weight 0")
       .Offers(Offer::kShards);
   line.Repeated("--weight NAME=W", &given.weights,
-                "The weight of a shard, also of a new one: its share among all")
+                "The weight of a shard, also of a new one: its portion among all")
       .Offers(Offer::kShards);
   line.File("--load CSV", &given.load, FileUse::kRead,
             "The load of each vnode, as `locus load` prints it, to divide by load; - is stdin");
   line.Factor("--hot-above X", &given.hot_above,
               "Vnodes of X times the mean load go to shards labelled tier=hot")
       .Needs("--load");
-  line.Value("--tolerance PART", &given.tolerance, ReadTolerance,
-             "How far a shard's load may differ from its share, 0 to 1; larger: fewer moves [0.01]")
+  line.Value(
+          "--tolerance PART", &given.tolerance, ReadTolerance,
+          "How far a shard's load may differ from its portion, 0 to 1; larger: fewer moves [0.01]")
       .Needs("--load");
   line.Flag("--json", &given.json, "Print the plan as JSON, for tools and for plan apply");
   line.File("--svg OUT", &given.svg, FileUse::kWrite,

@@ -17,7 +17,7 @@ int RunRing(std::span<const std::string> words) {
   std::string path;
   std::optional<std::string> svg;
   bool json = false;
-  VerbLine line("ring", "Prints each shard's vnodes and share of the ring, and the moves.",
+  VerbLine line("ring", "Prints each shard's vnodes and portion of the ring, and the moves.",
                 "locus ring table.json");
   TableOption(line, "FILE", &path, "The routing table, a file or the URI of a place; - is stdin")
       .Else("LOCUS_TABLE");

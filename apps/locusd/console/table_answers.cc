@@ -138,19 +138,19 @@ std::string ShardsJson(const RoutingTable& table, const std::vector<double>& loa
     const ShardCount& count = counts[shard.id];
     json::object of = ShardOf(shard);
     of["vnodes"] = count.vnodes;
-    of["share"] = static_cast<double>(count.vnodes) / ShardGene::kCount;
-    of["weight_share"] = weights > 0 ? shard.weight / weights : 0;
+    of["portion"] = static_cast<double>(count.vnodes) / ShardGene::kCount;
+    of["weight_portion"] = weights > 0 ? shard.weight / weights : 0;
     of["moving_in"] = count.in;
     of["moving_out"] = count.out;
     of["load"] = nullptr;
     if (!load.empty()) {
       of["load"] = {{"ids_per_second", count.load},
-                    {"share", all_load > 0 ? count.load / all_load : 0}};
+                    {"portion", all_load > 0 ? count.load / all_load : 0}};
     }
     of["writes"] = nullptr;
     if (const auto at = writes.per_second.find(shard.id); at != writes.per_second.end()) {
       of["writes"] = {{"per_second", at->second},
-                      {"share", all_writes > 0 ? at->second / all_writes : 0}};
+                      {"portion", all_writes > 0 ? at->second / all_writes : 0}};
     }
     shards.push_back(std::move(of));
   }

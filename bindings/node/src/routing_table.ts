@@ -25,7 +25,7 @@ export interface Shard {
   readonly name: string;
   /** A URL or address, without credentials. */
   readonly endpoint: string;
-  /** Its share of the ring; 0: planners empty it. */
+  /** Its portion of the ring; 0: planners empty it. */
   readonly weight: number;
   readonly labels: ReadonlyMap<string, string>;
 }

@@ -30,8 +30,8 @@ struct RebalanceRequest {
   std::map<std::string, uint32_t> weights = {};  // 0..RoutingTable::kMaxWeight
 
   // The load of each vnode, in any unit: 65,536 finite numbers, none negative, not all zero. Empty:
-  // every vnode counts the same, and shares follow the weights exactly. Given: the shares of the
-  // load follow the weights within the tolerance, with few vnodes and little load moved.
+  // every vnode counts the same, and portions follow the weights exactly. Given: the portions of
+  // the load follow the weights within the tolerance, with few vnodes and little load moved.
   std::vector<double> load = {};
 
   // With `load`: vnodes whose load is at least hot_above times the mean go to shards with the label
@@ -39,11 +39,11 @@ struct RebalanceRequest {
   // shard with a weight has the label.
   double hot_above = 0;
 
-  // With `load`: how far a shard's load may differ from its share, as a fraction of the share. At
-  // 0.05 a shard with 5 % more or less than its share is left alone. If all shards are within it,
-  // only shards without a weight give vnodes away. Larger: fewer and smaller moves, less even
-  // shards. A vnode whose load exceeds a shard's share cannot be divided; the tolerance then
-  // applies to the shares of the others. 0..1.
+  // With `load`: how far a shard's load may differ from its portion, as a fraction of the portion.
+  // At 0.05 a shard with 5 % more or less than its portion is left alone. If all shards are within
+  // it, only shards without a weight give vnodes away. Larger: fewer and smaller moves, less even
+  // shards. A vnode whose load exceeds a shard's portion cannot be divided; the tolerance then
+  // applies to the portions of the others. 0..1.
   double tolerance = 0.01;
 };
 
@@ -66,8 +66,8 @@ struct RebalancePlan {
   size_t moved_vnodes = 0;
   std::map<uint32_t, size_t> vnodes_before;  // by shard id; every shard of `table`
   std::map<uint32_t, size_t> vnodes_after;
-  // With load: the load of the most loaded shard divided by its share; 1 is even. peak_before uses
-  // the weights before the request. Shards without a weight do not count.
+  // With load: the load of the most loaded shard divided by its portion; 1 is even. peak_before
+  // uses the weights before the request. Shards without a weight do not count.
   std::optional<double> peak_before;
   std::optional<double> peak_after;
   double moved_load = 0;  // the part of all load that moves, 0..1; without load, of all vnodes
@@ -80,15 +80,15 @@ struct RebalancePlan {
 
 // Plans which vnodes should move.
 //
-// Without load, each shard's share is its part of the vnodes by weight, rounded down or up such
+// Without load, each shard's portion is its part of the vnodes by weight, rounded down or up such
 // that the fewest vnodes move. That number is the greater of two sums over the shards: the vnodes
-// that they own above their share rounded up, and those that they lack below their share rounded
-// down. Ranges stay as contiguous as that allows. With load, the plan is near-optimal: the load of
-// the most loaded shard is within max(tolerance, 2 %) of the lower bound, if vnodes are small
-// enough for that.
+// that they own above their portion rounded up, and those that they lack below their portion
+// rounded down. Ranges stay as contiguous as that allows. With load, the plan is near-optimal: the
+// load of the most loaded shard is within max(tolerance, 2 %) of the lower bound, if vnodes are
+// small enough for that.
 //
 // Vnodes that move in `table` already count as their target's, before and after, and are not moved
-// again. A shard that gets more of them than its share keeps them, and the others share the rest.
+// again. A shard that gets more of them than its portion keeps them, and the others share the rest.
 //
 // New shards get the ids that follow the highest.
 //

@@ -19,7 +19,7 @@ struct Shard {
   uint32_t id = 0;        // from 1
   std::string name;       // 1 to 64 bytes
   std::string endpoint;   // a URL or address, 1 to 2,048 bytes, without spaces and credentials
-  uint32_t weight = 100;  // its share of the ring, 0..1,000,000; 0: planners empty it
+  uint32_t weight = 100;  // its portion of the ring, 0..1,000,000; 0: planners empty it
   std::map<std::string, std::string> labels;  // names 1 to 64 bytes, values up to 2,048
 
   friend bool operator==(const Shard&, const Shard&) = default;

@@ -45,7 +45,7 @@ class Shard:
     id: int  #: from 1
     name: str
     endpoint: str  #: a URL or address, without credentials
-    weight: int = _DEFAULT_WEIGHT  #: its share of the ring; 0: planners empty it
+    weight: int = _DEFAULT_WEIGHT  #: its portion of the ring; 0: planners empty it
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 

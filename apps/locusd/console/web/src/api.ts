@@ -158,15 +158,15 @@ export interface TableDiff {
   text: string;
 }
 
-// GET /v1/shards: shares by vnode, weight and load. Scope: read. Errors: 404 no table.
+// GET /v1/shards: portions by vnode, weight and load. Scope: read. Errors: 404 no table.
 export interface ShardsAnswer {
   epoch: number;
   shards: (Shard & {
     vnodes: number;
     // Of all vnodes, 0..1.
-    share: number;
-    // The share that its weight gives it, 0..1.
-    weight_share: number;
+    portion: number;
+    // The portion that its weight gives it, 0..1.
+    weight_portion: number;
     // Vnodes that it is getting and giving in moves of the table.
     moving_in: number;
     moving_out: number;
@@ -188,12 +188,12 @@ export interface ShardsAnswer {
 export interface ShardWrites {
   per_second: number;
   // Of all shards that answered, 0..1.
-  share: number;
+  portion: number;
 }
 export interface ShardLoad {
   ids_per_second: number;
   // Of all of them, 0..1; 0 while there are none.
-  share: number;
+  portion: number;
 }
 
 // GET /v1/inspect?text=T: as `locus inspect` prints it. T is an order ID or order_no in any form that

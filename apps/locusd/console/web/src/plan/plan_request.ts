@@ -103,7 +103,7 @@ export function requestOf(draft: Draft, shards: Shard[], epoch: number): PlanReq
   return request;
 }
 
-export interface ShareChange {
+export interface PortionChange {
   // null: the plan's table does not have the shard.
   id: number | null;
   name: string;
@@ -112,7 +112,7 @@ export interface ShareChange {
 }
 
 // Vnodes of each shard before and after, by the plan's order of shards.
-export function shareChanges(plan: Plan): ShareChange[] {
+export function portionChanges(plan: Plan): PortionChange[] {
   const names = new Set([
     ...plan.shards.map((shard) => shard.name),
     ...Object.keys(plan.before),

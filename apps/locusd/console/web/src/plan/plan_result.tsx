@@ -8,10 +8,10 @@ import { className } from "../ring/colours";
 import { vnodeCount } from "../ring/ring";
 import { looksWith, ShardName } from "../ring/shard_name";
 import { DiffView } from "../table/diff_view";
-import { imageAddress, shareChanges } from "./plan_request";
+import { imageAddress, portionChanges } from "./plan_request";
 
-function Shares({ plan }: { plan: Plan }) {
-  const rows = shareChanges(plan);
+function Portions({ plan }: { plan: Plan }) {
+  const rows = portionChanges(plan);
   const looks = looksWith(plan.shards);
   const look = (id: number | null) => (id === null ? undefined : looks.get(id));
   const fill = (id: number | null) => (id === null ? "bar-fill" : className(look(id)));
@@ -128,7 +128,7 @@ export function PlanResult(props: {
         src={imageAddress(svg)}
         alt={`The rings before and after the plan. ${said}. The table below tells the same.`}
       />
-      <Shares plan={plan} />
+      <Portions plan={plan} />
       {next !== null ? (
         <>
           <h3>What publishing changes now</h3>

@@ -39,25 +39,25 @@ function Row({ shard, most, loadMost, load: loadOf }: RowFacts) {
       <td class="number">{thousands(shard.vnodes)}</td>
       <td class="bar-cell">
         <Bar
-          value={shard.share}
+          value={shard.portion}
           most={most}
-          mark={shard.weight_share}
+          mark={shard.weight_portion}
           fill={shardClass(shard.id)}
-          label={percent(shard.share)}
+          label={percent(shard.portion)}
         />
       </td>
       <td class="number">
-        {thousands(shard.weight)} <small>{percent(shard.weight_share)}</small>
+        {thousands(shard.weight)} <small>{percent(shard.weight_portion)}</small>
       </td>
       <td class="bar-cell">
         {load === null ? (
           "–"
         ) : (
           <Bar
-            value={load.share}
+            value={load.portion}
             most={loadMost}
             fill={shardClass(shard.id)}
-            label={`${percent(load.share)}, ${rate(load.perSecond)}`}
+            label={`${percent(load.portion)}, ${rate(load.perSecond)}`}
           />
         )}
       </td>
@@ -75,14 +75,15 @@ function Row({ shard, most, loadMost, load: loadOf }: RowFacts) {
   );
 }
 
-// Of fewer in all, shares say nothing: one shard has 100 % of one order.
+// Of fewer in all, portions say nothing: one shard has 100 % of one order.
 const leastIds = 100;
 
-type LoadOf = (shard: ShardRow) => { share: number; perSecond: number } | null;
+type LoadOf = (shard: ShardRow) => { portion: number; perSecond: number } | null;
 
-const idsOf: LoadOf = ({ load }) => load && { share: load.share, perSecond: load.ids_per_second };
+const idsOf: LoadOf = ({ load }) =>
+  load && { portion: load.portion, perSecond: load.ids_per_second };
 const writesOf: LoadOf = ({ writes }) =>
-  writes && { share: writes.share, perSecond: writes.per_second };
+  writes && { portion: writes.portion, perSecond: writes.per_second };
 
 // What the load of the shards is: what they say themselves, where they are asked, since other
 // programs write, too; otherwise the IDs of this process. And what that is, in words.
@@ -96,7 +97,7 @@ export function loadOf(answer: ShardsAnswer): { load: LoadOf; text: string } {
       ? { load: of, text: `Load: ${what} ${within(ms)}.` }
       : {
           load: () => null,
-          text: `Load: ${what} ${within(ms)}; fewer than ${leastIds}, so no shares are shown.`,
+          text: `Load: ${what} ${within(ms)}; fewer than ${leastIds}, so no portions are shown.`,
         };
   if (load.writes_window_ms > 0) {
     return told(
@@ -111,13 +112,13 @@ export function loadOf(answer: ShardsAnswer): { load: LoadOf; text: string } {
   return told(idsOf, load.window_ms, "order IDs that this process gave out");
 }
 
-const headings = ["shard", "vnodes", "share of vnodes", "weight", "load", "moving"];
+const headings = ["shard", "vnodes", "portion of vnodes", "weight", "load", "moving"];
 
-function Shares({ answer }: { answer: ShardsAnswer }) {
+function Portions({ answer }: { answer: ShardsAnswer }) {
   const { shown, more } = useFirst(answer.shards);
-  const most = Math.max(...answer.shards.flatMap((each) => [each.share, each.weight_share]), 0);
+  const most = Math.max(...answer.shards.flatMap((each) => [each.portion, each.weight_portion]), 0);
   const { load, text } = loadOf(answer);
-  const loadMost = Math.max(...answer.shards.map((each) => load(each)?.share ?? 0), 0);
+  const loadMost = Math.max(...answer.shards.map((each) => load(each)?.portion ?? 0), 0);
   return (
     <>
       <Scroll label="Shards">
@@ -129,7 +130,9 @@ function Shares({ answer }: { answer: ShardsAnswer }) {
                   key={heading}
                   scope="col"
                   class={
-                    /vnodes$|weight|moving/.test(heading) && !/share/.test(heading) ? "number" : ""
+                    /vnodes$|weight|moving/.test(heading) && !/portion/.test(heading)
+                      ? "number"
+                      : ""
                   }
                 >
                   {heading}
@@ -150,7 +153,7 @@ function Shares({ answer }: { answer: ShardsAnswer }) {
   );
 }
 
-// Shares and load of each shard, and the way to change them.
+// Portions and load of each shard, and the way to change them.
 export function ShardsCard() {
   const { value, problem } = shards.value;
   const canPlan = offers.value?.plan ?? false;
@@ -165,7 +168,7 @@ export function ShardsCard() {
         ) : undefined
       }
     >
-      {value !== null && <Shares answer={value} />}
+      {value !== null && <Portions answer={value} />}
       {problem !== null && <ProblemNote problem={problem} />}
     </Card>
   );

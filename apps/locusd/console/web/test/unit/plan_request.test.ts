@@ -8,8 +8,8 @@ import {
   emptyDraft,
   imageAddress,
   planOf,
+  portionChanges,
   requestOf,
-  shareChanges,
   wrongs,
 } from "../../src/plan/plan_request";
 
@@ -67,8 +67,8 @@ const plan: Plan = {
   moved_load: 0,
 };
 
-test("shares before and after, of shards on either side", () => {
-  expect(shareChanges(plan)).toEqual([
+test("portions before and after, of shards on either side", () => {
+  expect(portionChanges(plan)).toEqual([
     { id: 1, name: "orders-a", before: 40_000, after: 0 },
     { id: 2, name: "orders-b", before: 0, after: 7 },
     { id: null, name: "gone", before: 5, after: 0 },

@@ -178,7 +178,7 @@ test("vnodeOf: what people type for a vnode", () => {
   }
 });
 
-test("load is not shown as shares of a few orders", () => {
+test("load is not shown as portions of a few orders", () => {
   const answer = (rates: number[]) => ({
     epoch: 1,
     shards: rates.map((ids_per_second, id) => ({
@@ -186,12 +186,12 @@ test("load is not shown as shares of a few orders", () => {
       name: "a",
       endpoint: "",
       vnodes: 0,
-      share: 0,
+      portion: 0,
       weight: 1,
-      weight_share: 0,
+      weight_portion: 0,
       moving_in: 0,
       moving_out: 0,
-      load: { ids_per_second, share: 0 },
+      load: { ids_per_second, portion: 0 },
       writes: null,
     })),
     load: { by: "ids" as const, window_ms: 60_000, why_absent: null, writes_window_ms: 0 },
@@ -199,7 +199,7 @@ test("load is not shown as shares of a few orders", () => {
   const shown = (rates: number[]) => {
     const told = answer(rates);
     const { load, text } = loadOf(told);
-    expect(text.includes("no shares are shown")).toBe(
+    expect(text.includes("no portions are shown")).toBe(
       told.shards.every((each) => load(each) === null),
     );
     return told.shards.map((each) => load(each)?.perSecond ?? null);
@@ -215,13 +215,13 @@ test("load is what the shards count, where they are asked: others write, too", (
     name: "a",
     endpoint: "",
     vnodes: 0,
-    share: 0,
+    portion: 0,
     weight: 1,
-    weight_share: 0,
+    weight_portion: 0,
     moving_in: 0,
     moving_out: 0,
-    load: { ids_per_second, share: 1 },
-    writes: writes === null ? null : { per_second: writes, share: writes / 400 },
+    load: { ids_per_second, portion: 1 },
+    writes: writes === null ? null : { per_second: writes, portion: writes / 400 },
   });
   const answer = {
     epoch: 1,
@@ -230,8 +230,8 @@ test("load is what the shards count, where they are asked: others write, too", (
   };
   const { load, text } = loadOf(answer);
   expect(answer.shards.map(load)).toEqual([
-    { share: 0.25, perSecond: 100 },
-    { share: 0.75, perSecond: 300 },
+    { portion: 0.25, perSecond: 100 },
+    { portion: 0.75, perSecond: 300 },
     null,
   ]);
   expect(text).toContain("as the shards count them, in the last 5 s");
