@@ -26,22 +26,23 @@ using SteadyClock = std::chrono::steady_clock;
 
 namespace {
 
-// What one transaction of the shard covers: of the log, as stored; and of rows in memory before
-// they are sent, far below max_allowed_packet.
+// The most that one transaction of the shard covers: transactions and stored bytes of the log, and
+// rows in memory before they are sent. The latter are far below max_allowed_packet.
 constexpr size_t kMostBatch = 4096;
 constexpr uint64_t kMostBatchBytes = 4 << 20;
 constexpr uint64_t kMostPending = 4096;
 constexpr size_t kMostPendingBytes = 4 << 20;
 // How often a transaction is repeated whose rows another session inserted at the same time.
 constexpr int kMostInTheWay = 2;
-// How old a checkpoint may become while nothing is to be applied: what it saves after a restart is
-// only the reading of what has nothing in it.
+// How old a checkpoint may become while there is nothing to apply. A newer one would only save a
+// restart the reading of transactions without rows.
 constexpr std::chrono::seconds kRaisePause{1};
 
-// For a token that waits for writers of its shard: others wait behind it.
+// For a token that waits for writers of its shard. Other writers queue behind it, so it tries less
+// often.
 constexpr Backoff::Policy kTokenPauses{absl::Milliseconds(150), absl::Seconds(1), 0.5};
 
-// What the other shard accepts before the first step.
+// The bands that the other shard accepts before the first step.
 internal::Bands BandsOf(const ApplierOptions& options) {
   const BandFence whole =
       internal::Owned(internal::Other(options.recipient), 0, RoutingTable::kMaxPermyriad);
@@ -219,17 +220,18 @@ absl::Status ChangeApplier::Apply(std::span<stream::ChangeTransaction> transacti
       continue;
     }
     if (session_->conflict()) {
-      // Fewer locks for a shorter time.
+      // A smaller batch takes fewer locks and keeps them for a shorter time.
       batch_ = std::max<size_t>(size / 4, 1);
       const bool token = transactions[0].Names(kFence);
       if (Pause(token ? token_pauses : pauses, give_up)) continue;
     } else if (absl::IsDataLoss(status) && in_order_ == 0 && !together_) {
-      // What is in the way may be of this batch: a unique value that one row gave to another. So
-      // one after the other, up to the one that is to blame.
+      // The row in the way may be of this batch: one row gave a unique value to another. So the
+      // transactions are applied one after the other, up to the one that fails.
       in_order_ = size;
       continue;
     } else if (writer_.order_matters() && ++in_the_way <= kMostInTheWay) {
-      // Somebody else of the move may have written the same row in between: then it is seen now.
+      // Another session of the move may have written the same row in between; the next try reads
+      // it.
       continue;
     }
     if (IsTakenOver(status)) return status;
@@ -403,7 +405,7 @@ absl::Status ChangeApplier::ApplyOnce(std::span<stream::ChangeTransaction> trans
     seen = absl::StrCat("bands = '", internal::BandsText(options_.ranges, attempt.bands),
                         "', ping = ", attempt.counts.ping, ", ");
   }
-  // Of a token by itself, which writers wait for, nothing is said twice.
+  // Writers wait for a token by itself, so its transaction writes the checkpoint only once.
   if (!has_rows) LOCUS_RETURN_IF_ERROR(raise(position + seen));
   LOCUS_ASSIGN_OR_RETURN(const uint64_t taken_over, TakeOverBands(*session_, options_.recipient,
                                                                   options_.ranges, attempt.tokens));
@@ -414,7 +416,7 @@ absl::Status ChangeApplier::ApplyOnce(std::span<stream::ChangeTransaction> trans
 absl::Status ChangeApplier::ApplyChange(Change& change, Attempt& attempt) {
   if (change.kind == ChangeKind::kStatement) return JudgeStatement(change.statement, attempt);
   const std::string& name = change.table->table;
-  // The tools raise their markers first.
+  // The tools raise their markers before they write rows.
   if (IsMarker(name)) attempt.own = true;
   if (name == kFence) return NoteFence(change, options_.ranges, attempt.bands, attempt.tokens);
   if (name == kRuns) return NotePing(change, attempt);

@@ -24,9 +24,15 @@
 #include "migration/stream/gtid.h"
 #include "src/base/run/backoff.h"
 
+// How rows reach the other shard. ChangeApplier takes ChangeTransactions of the stream, and rows
+// that RowCopier read from the source. It gives both to its RowWriter, which folds the states of
+// each row to the last one (NetEffect), compares versions (migration/cut_over/version_rule.h) and
+// writes with the statements of RowSql. heeded_statements.cc judges statements of the log by
+// schema_change.h, and fence_changes.h takes bands over when the other shard's fence gives them up.
+
 namespace locus::mysql {
 
-// What the stream of one shard brings to the other.
+// Options of an applier, which brings the stream of one shard to the other.
 struct ApplierOptions {
   // The shard that is written to, by an account that its guards let pass.
   MysqlOptions server;
@@ -46,15 +52,15 @@ struct ApplierOptions {
   // when the move has no checkpoint on this shard. Empty: as before the first step, where the
   // source accepts all cohorts and the target none.
   std::vector<internal::BandFence> peer;
-  // Set by another thread: what loses against another transaction is not repeated any more. It
-  // outlives the applier. Null: it is, for a minute.
+  // Set by another thread: from then on a transaction that loses against another one is not
+  // repeated. It outlives the applier. Null: such transactions are repeated for a minute.
   const std::atomic<bool>* stop = nullptr;
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;
 };
 
-// What has been done since the applier was opened.
+// Counts since the applier was opened.
 struct ApplierCounts {
   uint64_t transactions = 0;  // of the stream
   uint64_t own = 0;           // of them, what the peer's applier or copier wrote: dropped
@@ -73,7 +79,7 @@ struct ApplierCounts {
 };
 
 // Applies transactions of one shard's binary log to the other shard, in one transaction with the
-// checkpoint, so that after a crash the stream goes on where it stopped. A row is written if its
+// checkpoint, so that after a crash the stream continues where it stopped. A row is written if its
 // version is higher than what is there, be it a row or a tombstone. A stream and a copy may run
 // side by side, each with a ChangeApplier of its own.
 //
@@ -81,12 +87,12 @@ struct ApplierCounts {
 // which has no rows, is passed by, also by another applier. `start` must be one before which no XA
 // transaction was prepared that may still change rows of the move.
 //
-// Errors: FAILED_PRECONDITION: a table was changed (DDL), an XA transaction was prepared with rows
-// that move, the tables of the two shards differ, or a row and its fence say what the protocol
-// never does. DATA_LOSS: two different rows have one version, or an UPDATE did not raise it or
-// changed the key: something wrote past the guards. Both: stop, nothing was applied.
-// FAILED_PRECONDITION also: another run took over the move. UNAVAILABLE: the shard does not answer;
-// open another applier and go on at its position. Thread safety: none.
+// FAILED_PRECONDITION: a table was changed (DDL), an XA transaction was prepared with rows that
+// move, the tables of the two shards differ, or a row and its fence contradict the protocol.
+// DATA_LOSS: two different rows have one version, or an UPDATE did not raise it or changed the key:
+// something wrote past the guards. Both: stop, nothing was applied. FAILED_PRECONDITION also:
+// another run took over the move. UNAVAILABLE: the shard does not answer; open another applier and
+// continue at its position. Thread safety: none.
 class ChangeApplier {
  public:
   // Makes the tables of markers and tombstones where they are missing. `start`: where the stream
@@ -99,7 +105,7 @@ class ChangeApplier {
   // Of the log that was read, which has that transaction; not known before the first one.
   const stream::LogFile& log_file() const { return file_; }
   const ApplierCounts& counts() const { return counts_; }
-  // What the last of counts().rogue was; empty: there was none.
+  // Describes the last of counts().rogue; empty: there was none.
   const std::string& rogue_text() const { return rogue_text_; }
   // The last of counts().unguarded; empty: there was none.
   const std::string& unguarded_text() const { return unguarded_text_; }
@@ -115,12 +121,12 @@ class ChangeApplier {
   // triggers of the move, or rows of the tables it needs as text, and those not known.
   bool Heeds(const stream::Statement& statement) const;
 
-  // Whether somebody waits for this transaction: writers for the band that a token hands over, or a
-  // runner for its ping. For BatchLimits::last.
+  // Whether writers wait for this transaction, for the band that a token hands over, or a runner
+  // for its ping. For BatchLimits::last.
   static bool Hurries(const stream::ChangeTransaction& transaction);
 
-  // How far the copy of a table has come: what ApplyCopied was last given; empty: not begun, which
-  // is then written down.
+  // How far the copy of a table has come: the position of the last ApplyCopied. Empty: not begun;
+  // the call then stores that.
   absl::StatusOr<std::string> CopyPosition(const std::string& table);
   // Rows that were read from the other shard, by the same rule, and the position behind them.
   // After CopyPosition.
@@ -129,26 +135,26 @@ class ChangeApplier {
                            const std::vector<stream::Row>& rows, const std::string& position);
 
   // In their order, many of them in one transaction of the shard, each whole or not at all. Repeats
-  // what lost against another transaction of the shard. After an error, which names the transaction
-  // at fault, those up to position() have been applied.
+  // a transaction that lost against another one of the shard. After an error, which names the
+  // transaction at fault, those up to position() have been applied.
   absl::Status Apply(std::span<stream::ChangeTransaction> transactions);
   absl::Status Apply(stream::ChangeTransaction& transaction) { return Apply({&transaction, 1}); }
 
   // All of them in one transaction of the shard, each row as it is behind the last of them. For
-  // rows in whose way the copy's are (IsUniqueConflict): those are newer than the stream, and what
-  // they got from one another stands further on in it.
+  // rows that copied rows block (IsUniqueConflict): copied rows are newer than the stream, which
+  // brings the exchanged values further on.
   absl::Status ApplyTogether(std::span<stream::ChangeTransaction> transactions);
   // Whether the transaction is before position().
   bool Has(const stream::ChangeTransaction& transaction) const;
 
  private:
-  // What a transaction would change of this object once it is committed.
+  // The changes of a transaction to this object, which count once it is committed.
   struct Attempt {
     ApplierCounts counts;  // without the rows
     RowWriter::Counts rows;
     internal::Bands bands;
     std::string rogue_text, unguarded_text;
-    // By which the other shard let go of bands, by range.
+    // The tokens by which the other shard gave up bands, by range.
     std::map<size_t, internal::BandFence> tokens;
     // The transaction of the stream is one of the other shard's tools.
     bool own = false;
@@ -163,7 +169,7 @@ class ChangeApplier {
   // An UPDATE of a marker row of ours; FAILED_PRECONDITION: it is no longer ours.
   absl::Status RaiseMarker(const std::string& update);
 
-  // What may stand beside a transaction of the stream in one of the shard.
+  // Which transactions of the stream may share one transaction of the shard.
   enum class Kind {
     kRows,
     kLast,   // nothing behind it: a ping is to be seen at once

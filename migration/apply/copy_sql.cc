@@ -31,7 +31,7 @@ std::string TimeText(const stream::Value& value) {
   return text;
 }
 
-// That the text is as TimeText and the like print it is for the caller to check.
+// The caller must check that the text is as TimeText and its like print it.
 std::optional<stream::Value> TypedPartIn(char kind, const std::string& text) {
   unsigned year = 0, month = 0, day = 0, hours = 0, minutes = 0, seconds = 0, micros = 0;
   stream::DateTime at;
@@ -164,7 +164,8 @@ CopyWalk ChooseWalk(const MovedTable& table, const std::vector<CopyColumn>& colu
   for (const std::string& column : table.primary_key) {
     if (column != lead) walk.key.push_back(column);
   }
-  // Of a column that may be NULL, or of text, a comparison is not what the index has.
+  // A comparison with a column that may be NULL, or with text, does not follow the order of the
+  // index.
   const bool comparable =
       std::any_of(columns.begin(), columns.end(), [&](const CopyColumn& column) {
         return column.name == lead && !column.nullable && column.charset.empty() &&

@@ -46,8 +46,8 @@ uint32_t PrintedBytes(std::string_view data_type);
 // The order in which a table is copied.
 struct CopyWalk {
   std::string index;
-  // By what the rows are in order: the primary key, or the column that shows the vnode and then the
-  // primary key without it. Each row has another one.
+  // The order of the rows: the primary key, or the column that shows the vnode and then the rest of
+  // the primary key. No two rows have one key.
   std::vector<std::string> key;
   // Whether the rows of a range of vnodes are a range of the index. Otherwise all rows of the table
   // are looked at.
@@ -56,13 +56,13 @@ struct CopyWalk {
   bool secondary() const { return index != "PRIMARY"; }
 };
 // By vnode if an index shows it, the primary key or another one. `parts`: of all indexes, in their
-// order. `goes_on`: whether a copy stopped in the order of a secondary index; it goes on in the
+// order. `goes_on`: whether a copy stopped in the order of a secondary index; it continues in the
 // order in which it began.
 CopyWalk ChooseWalk(const MovedTable& table, const std::vector<CopyColumn>& columns,
                     const std::vector<IndexPart>& parts, std::optional<bool> goes_on);
 
-// What of a table one SELECT reads. Parameters of each: the parts of `behind`, each as often as it
-// stands there (see KeyParameters), if there is one, then those of `upto` likewise.
+// The part of a table that one SELECT reads. Parameters of each: the parts of `behind`, each as
+// often as it stands there (see KeyParameters), if there is one, then those of `upto` likewise.
 struct ChunkSql {
   const MovedTable& table;
   const std::vector<CopyColumn>& columns;  // that are copied, in their order
@@ -74,7 +74,7 @@ struct ChunkSql {
   // are read as numbers. `upto`: only rows whose key is not behind another one.
   std::string Rows(const std::vector<FencedRange>& ranges, bool behind, bool upto,
                    uint64_t rows) const;
-  // The key that is so many rows further on, of whatever vnode.
+  // The key that is so many rows further on, counting rows of every vnode.
   std::string KeyAfter(bool behind, uint64_t rows) const;
   // EXPLAIN of all rows of the ranges.
   std::string Explain(const std::vector<FencedRange>& ranges) const;

@@ -30,7 +30,7 @@ absl::StatusOr<uint64_t> NaturalIn(const stream::Row& row, const stream::TableLa
 
 namespace {
 
-// The token is {"share": p, "nonce": n} in the row; a change that lets go of nothing has NULL.
+// The token is {"share": p, "nonce": n} in the row; a change that gives up no band has NULL.
 absl::StatusOr<BandFence> FenceIn(const stream::Row& row, const stream::TableLayout& layout) {
   BandFence fence;
   LOCUS_ASSIGN_OR_RETURN(uint64_t own_lo, NaturalIn(row, layout, "own_lo"));
@@ -77,8 +77,8 @@ absl::Status NoteFence(const stream::Change& change, const std::vector<FencedRan
 
 namespace {
 
-// "1, 2, 3", of so many that the server looks each of them up. Of a thousand it would make a table,
-// and scan locus_fence, waiting for the writers of other vnodes.
+// "1, 2, 3", few enough that the server looks each of them up. From a thousand it would make a
+// table and scan locus_fence, and so wait for the writers of other vnodes.
 std::vector<std::string> Lists(const std::vector<uint32_t>& numbers) {
   constexpr size_t kMost = 200;
   std::vector<std::string> lists;
@@ -90,8 +90,8 @@ std::vector<std::string> Lists(const std::vector<uint32_t>& numbers) {
   return lists;
 }
 
-// While the rows are waited for, all writers of the vnodes queue behind: one that has held a row
-// for longer is waited for again later.
+// While this waits for the rows, all writers of the vnodes queue behind it. So it gives up on a
+// writer that has held a row for longer, and tries again later.
 constexpr char kBriefly[] = "SET STATEMENT max_statement_time = 0.15 FOR ";
 
 // Locks this shard's rows of the tokens' ranges.
@@ -129,7 +129,7 @@ absl::StatusOr<uint64_t> TakeOverBands(TargetSession& session, internal::Side re
                                        const std::map<size_t, BandFence>& tokens) {
   if (tokens.empty()) return 0;
   LOCUS_ASSIGN_OR_RETURN(auto rows, LockRows(session, ranges, tokens));
-  // By what the rows become, which is one for all of a step.
+  // Grouped by the new values, which are the same for all rows of a step.
   uint64_t taken_over = 0;
   std::map<std::string, std::vector<uint32_t>> changes;
   for (const auto& [range, event] : tokens) {

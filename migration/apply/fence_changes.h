@@ -15,7 +15,7 @@
 #include "migration/mysql/target_session.h"
 #include "migration/stream/change.h"
 
-// What the log of one shard says of its fence, and what the other one does about it.
+// Reads changes of one shard's fence from its log, and takes bands over on the other shard.
 
 namespace locus::mysql {
 
@@ -25,15 +25,16 @@ inline constexpr char kFence[] = "locus_fence";
 absl::StatusOr<uint64_t> NaturalIn(const stream::Row& row, const stream::TableLayout& layout,
                                    std::string_view name);
 
-// A change of a row of locus_fence. Rows that are none of `ranges` say nothing. A row that was
-// inserted or changed: `bands` becomes its band; a changed one with a token also becomes an entry
-// of `tokens`, by the index of the range. A row that is gone accepts nothing.
+// A change of a row of locus_fence. Rows outside of `ranges` do not count. A row that was inserted
+// or changed: `bands` becomes its band; a changed one with a token also becomes an entry of
+// `tokens`, by the index of the range. A row that is gone accepts nothing.
 absl::Status NoteFence(const stream::Change& change, const std::vector<FencedRange>& ranges,
                        internal::Bands& bands, std::map<size_t, internal::BandFence>& tokens);
 
-// Where the other shard let go of bands, this one, the `recipient`, takes them over, as
-// internal::TakeOver says; how many. To be called behind all writes that the other one allowed, in
-// their transaction or a later one. FAILED_PRECONDITION: locus_fence has no row of that range.
+// Where the other shard gave up bands, this one, the `recipient`, takes them over
+// (internal::TakeOver). Returns how many. Must be called after all writes that the other shard
+// allowed, in their transaction or a later one. FAILED_PRECONDITION: locus_fence has no row of that
+// range.
 absl::StatusOr<uint64_t> TakeOverBands(TargetSession& session, internal::Side recipient,
                                        const std::vector<FencedRange>& ranges,
                                        const std::map<size_t, internal::BandFence>& tokens);

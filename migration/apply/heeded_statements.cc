@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an applier does at statements of the log, and at what XA transactions have prepared.
+// How an applier treats statements of the log, and rows that XA transactions have prepared.
 #include "absl/strings/str_cat.h"
 #include "migration/apply/change_applier.h"
 #include "migration/apply/fence_changes.h"
@@ -34,7 +34,7 @@ absl::Status ChangeApplier::JudgeStatement(const stream::Statement& statement,
   switch (effect.kind) {
     case Effect::kNone:
       break;
-    // What a trigger does to rows is in their own changes.
+    // The rows that a trigger changes have events of their own.
     case Effect::kTriggers:
       ++attempt.counts.unguarded;
       attempt.unguarded_text = absl::StrCat(verb, " of table ", Quoted(effect.table));
@@ -50,7 +50,7 @@ absl::Status ChangeApplier::JudgeStatement(const stream::Statement& statement,
                                ", which is in the log as text; set binlog_format=ROW in every"
                                " session"));
     case Effect::kUnknown:
-      // The log of every binlog_format has it as text.
+      // Every binlog_format logs it as text.
       if (verb == stream::kOwnModes) {
         return stop(absl::StrCat(
             verb,

@@ -14,14 +14,14 @@
 
 namespace locus::internal {
 
-// A row as it came: of a deleted one the values that it had, and the version of its tombstone.
+// A row as it came. A deleted one has its last values, and the version of its tombstone.
 struct IncomingRow {
   stream::Row row;
   RowState state;
 };
 
-// What came for one row of a table, one after the other. Only the last state is written; the others
-// decide with it whether they fit to what the shard has.
+// The states that came for one row of a table, in order. Only the last one is written. All of them
+// decide whether the history fits the row of the shard.
 struct RowHistory {
   std::string key;                  // TombstoneKey
   std::vector<IncomingRow> states;  // at least one; versions rise
@@ -53,7 +53,7 @@ class NetEffect {
 
   bool empty() const { return histories_.empty(); }
   size_t bytes() const { return bytes_; }  // about, in memory
-  // By the primary key as its index has it, so that all who lock rows do so in one order. Nothing
+  // In the order of the primary key's index, so that all sessions lock rows in one order. Nothing
   // can be added any more until Clear.
   const std::vector<RowHistory>& Sorted();
 

@@ -66,7 +66,8 @@ class RowCopier::Reader {
 
   const internal::CopyWalk& walk() const { return walk_; }
 
-  // The next rows of the ranges; `upto`: at most so far. Each of the keys has the walk's columns.
+  // The next rows of the ranges, up to the key `upto` if there is one. Each of the keys has the
+  // walk's columns.
   absl::StatusOr<std::vector<stream::Row>> Read(const std::vector<FencedRange>& ranges,
                                                 const std::optional<CopyKey>& behind,
                                                 const std::optional<CopyKey>& upto, uint64_t rows) {
@@ -98,7 +99,7 @@ class RowCopier::Reader {
       return internal::ParseDecimal(table.rows[0][0].value_or(""), UINT64_MAX).value_or(0);
     }
     uint64_t rows = 0;
-    // So many ranges in one statement as the server looks at singly.
+    // The most ranges in one statement that the server still looks up one by one.
     constexpr size_t kMost = 128;
     for (size_t i = 0; i < options_.ranges.size(); i += kMost) {
       const auto begin = options_.ranges.begin() + static_cast<ptrdiff_t>(i);
@@ -163,7 +164,8 @@ class RowCopier::Reader {
     return std::move((*answer.results)[0]);
   }
 
-  // Such a column is read also where it is generated: the row belongs where it says.
+  // Such a column is read even where it is generated, because it says which shard the row belongs
+  // to.
   bool SaysWhere(const std::string& column) const {
     const GuardedTable& guard = options_.table.guard;
     return guard.key == GuardedTable::Key::kGeneAndCohort &&
@@ -236,7 +238,7 @@ absl::StatusOr<uint64_t> RowCopier::EstimateRows() {
   return reader_->Estimate();
 }
 
-// Where the copy goes on: "@" before a key in the order of a secondary index.
+// Where the copy continues: "@" before a key in the order of a secondary index.
 absl::Status RowCopier::GoTo(const std::string& position) {
   std::optional<bool> goes_on;
   std::string_view text = position;
@@ -262,7 +264,7 @@ absl::StatusOr<std::optional<RowCopier::Chunk>> RowCopier::ReadRanges(Place from
     LOCUS_ASSIGN_OR_RETURN(std::vector<stream::Row> rows,
                            reader_->Read({options_.ranges[at.range]}, at.behind, {}, wanted));
     if (!rows.empty()) at.behind = reader_->KeyIn(rows.back());
-    // None is left in the range; what clients insert there from now on comes by the stream.
+    // None is left in the range. Rows that clients insert there from now on come by the stream.
     if (rows.size() < wanted) ++at.range;
     std::move(rows.begin(), rows.end(), std::back_inserter(chunk.rows));
   }
@@ -270,7 +272,7 @@ absl::StatusOr<std::optional<RowCopier::Chunk>> RowCopier::ReadRanges(Place from
   return std::optional<Chunk>(std::move(chunk));
 }
 
-// All rows are looked at, so many at a time that no statement takes long, however few of them move.
+// Looks at all rows, even where few of them move. Each statement takes few enough to end soon.
 absl::StatusOr<std::optional<RowCopier::Chunk>> RowCopier::ReadAll(Place from,
                                                                    uint64_t chunk_rows) const {
   if (from.done) return std::optional<Chunk>();
@@ -317,8 +319,8 @@ absl::StatusOr<bool> RowCopier::CopyChunk() {
   if (!chunk) return false;
   const std::string position = absl::StrCat(reader_->walk().secondary() ? "@" : "",
                                             internal::CopyKeyText(*chunk->end.behind));
-  // Rows that are read early are not wrong: the version rule decides when they are written.
-  // Where no thread is to be had, it is read by the next call.
+  // Rows may be read early: the version rule decides when they are written. Where the system gives
+  // no thread, the next call reads the chunk.
   ahead_ =
       std::async(std::launch::async | std::launch::deferred,
                  [this, from = chunk->end, rows = chunk_rows_] { return ReadBehind(from, rows); });
@@ -326,15 +328,15 @@ absl::StatusOr<bool> RowCopier::CopyChunk() {
   absl::Status status = options_.before_write ? options_.before_write() : absl::OkStatus();
   if (status.ok()) status = target_.ApplyCopied(table, reader_->layout(), chunk->rows, position);
   if (!status.ok()) {
-    // The next call reads this chunk again, as it is then.
+    // The next call reads this chunk again, with the rows as they are then.
     ahead_.wait();
     ahead_ = {};
     return status;
   }
   place_ = std::move(chunk->end);
   rows_ += chunk->rows.size();
-  // More by a fixed number, fewer by half: many who copy at once settle at an even share. Twice as
-  // many where a chunk is far from long enough.
+  // Chunks grow by a fixed number and shrink by half, so that several copies at once settle at even
+  // parts. They double where a chunk takes far too little time.
   const absl::Duration took = std::max(chunk->took, absl::FromChrono(SteadyClock::now() - begun));
   chunk_rows_ = took > 2 * options_.chunk_time   ? chunk_rows_ / 2
                 : took < options_.chunk_time / 4 ? chunk_rows_ * 2

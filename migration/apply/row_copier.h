@@ -36,9 +36,9 @@ struct CopierOptions {
   uint64_t most_rows = 4096;
   absl::Duration chunk_time = absl::Milliseconds(100);
   // Asked before each chunk: how long to wait. Asked again after the wait, at the latest after a
-  // second, until it says nothing. Empty: no waits.
+  // second, until it returns zero. Empty: no waits.
   std::function<absl::Duration()> pause;
-  // Called with each chunk between reading and writing it, which goes on once this returns OK.
+  // Called with each chunk between reading and writing it; the chunk is written if this returns OK.
   // Empty: at once.
   std::function<absl::Status()> before_write;
 
@@ -50,7 +50,7 @@ struct CopierOptions {
 // of many ranges. Where an index begins with the column that shows the vnode (order_id, or the
 // gene), rows of other vnodes are not read. While a chunk is written the next one is read, by a
 // thread. The rows are written by the version rule, so the copy and the change stream do not
-// disturb each other, as long as the stream begins before the first chunk was read. It goes on
+// disturb each other, as long as the stream begins before the first chunk was read. It continues
 // where it stopped: each chunk's end is stored with its rows.
 //
 // Errors as those of ChangeApplier. Thread safety: none.
@@ -77,7 +77,7 @@ class RowCopier {
 
   RowCopier(const CopierOptions& options, ChangeApplier& target);
 
-  // What the copy has come to.
+  // Where the copy has come to.
   struct Place {
     std::optional<internal::CopyKey> behind;
     size_t range = 0;   // in which of the ranges

@@ -53,9 +53,9 @@ std::string Each(const stream::TableLayout& layout, const std::vector<uint32_t>&
 std::string NameOf(const stream::Column& column) { return SqlName(column.name); }
 std::string Mark(const stream::Column&) { return "?"; }
 std::string Assign(const stream::Column& column) { return SqlName(column.name) + " = ?"; }
-// Of an enumeration, a set and a BIT. As a sum, the last of 64 members would make it negative.
+// For an enumeration, a set and a BIT. A sum would be negative where the last of 64 members is set.
 std::string NumberOf(const stream::Column& column) { return NameOf(column) + " | 0"; }
-// As the key of a row that is found is read.
+// Reads the key of a found row.
 std::string Read(const stream::Column& column) {
   return KeyFormOf(column.kind) == KeyForm::kNumber ? NumberOf(column) : NameOf(column);
 }
@@ -82,7 +82,7 @@ absl::StatusOr<RowMap> MapRow(const stream::TableLayout& layout, const TargetTab
   size_t writable = 0;
   for (uint32_t i = 0; i < layout.columns.size(); ++i) {
     const stream::Column& column = layout.columns[i];
-    // What the server adds for a UNIQUE key on a BLOB is not a column of the statement.
+    // The server adds a hidden column for a UNIQUE key on a BLOB; no statement may name it.
     if (Has(table.generated, column.name) || column.name.starts_with("DB_ROW_HASH_")) continue;
     if (!Has(table.writable, column.name)) {
       return Differs(table, absl::StrCat("the source has a column ", Quoted(column.name),
@@ -187,7 +187,7 @@ std::string RowSql::Lock(size_t keys) const {
              : absl::StrCat(lock, key_column, " IN (", absl::StrJoin(parts, ", "), ") FOR UPDATE");
 }
 
-// A join: for the same keys as conditions the server ponders six times as long.
+// A join: with the same keys as conditions the optimizer takes six times as long.
 std::string RowSql::LockTombstones(std::string_view keys) const {
   return absl::StrCat("WITH keys_read (bucket, pk) AS (VALUES ", ToAbsl(keys), ")",
                       lock_tombstones);
@@ -216,7 +216,7 @@ RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const 
     sql.key_column = NameOf(layout.columns[map.key[0]]);
     sql.key_mark = mark(map.key[0]);
   }
-  // By the key also where the server takes the whole table for small: it would lock all of it.
+  // FORCE INDEX: the server would scan a table that it takes for small, and lock all of its rows.
   sql.lock =
       absl::StrCat("SELECT ", Each(layout, map.key, ", ", Read), ", ", SqlName(table.moved.version),
                    " FROM ", name, " FORCE INDEX (PRIMARY) WHERE ");

@@ -45,7 +45,7 @@ struct RowMap {
 // primary key is of no IsKeyKind.
 absl::StatusOr<RowMap> MapRow(const stream::TableLayout& layout, const TargetTable& table);
 
-// Of the tombstone of a row: what the version triggers write as pk.
+// The column pk of a row's tombstone, as the version triggers write it.
 std::string TombstoneKey(const stream::Row& row, const RowMap& map);
 // The vnode of the row as the guards compute it, also where the column holds no order ID. nullopt:
 // it is NULL, or no vnode.
@@ -75,7 +75,7 @@ struct RowSql {
   // Each "(bucket, pk)" as literals -> pk and version of each tombstone that is there, locked.
   std::string LockTombstones(std::string_view keys) const;
 
-  // What the two are made of.
+  // The parts of these two.
   std::string lock, lock_tombstones;
   std::string key_column, key_mark;  // of a key of one column, otherwise empty
   std::string key_condition;

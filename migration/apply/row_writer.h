@@ -24,17 +24,17 @@ namespace locus::mysql {
 // Whether an error is of a row whose unique value another row of the shard has.
 bool IsUniqueConflict(const absl::Status& status);
 
-// Writes rows of moved tables to a shard by the version rule, many at a time: what comes for one
-// row is folded to its last state, rows and tombstones are locked in the order of their keys, and
-// each kind of change is one round trip. Rows are found by their primary key alone.
+// Writes rows of moved tables to a shard by the version rule, many at a time. The states of one row
+// are folded to the last one. Rows and tombstones are locked in the order of their keys. Each kind
+// of change is one round trip. Rows are found by their primary key alone.
 //
 // All of it happens in a transaction of the session, which the caller begins and ends. Thread
 // safety: none.
 class RowWriter {
  public:
   // Copied rows are older than what the stream brings, and a stream in another session may delete a
-  // row while it is copied: behind its INSERTs the copy looks for tombstones again. kFreshCopy: the
-  // rows are believed to be new, and are not looked up first; where one is not, the transaction
+  // row while it is copied: so after its INSERTs the copy looks for tombstones again. kFreshCopy:
+  // the rows are believed to be new, and are not looked up first; where one is not, the transaction
   // loses (TargetSession::conflict) and has to be repeated as kCopy.
   enum class Source { kStream, kCopy, kFreshCopy };
 
@@ -69,7 +69,7 @@ class RowWriter {
     // By text.
     std::unordered_map<std::string, std::unique_ptr<BoundStatement>> selects_;
     std::unordered_map<std::string, std::unique_ptr<BulkStatement>> changes_;
-    // What is to be written, of the histories of effect_.
+    // The histories of effect_ that must be written.
     std::vector<const internal::RowHistory*> inserts_, updates_, removes_;
     // Rows that MakeRoom deleted, which Insert writes again.
     std::vector<const internal::RowHistory*> replaced_;

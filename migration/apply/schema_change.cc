@@ -46,7 +46,7 @@ StatementEffect EffectOn(const Touched& touched, StatementKind kind, std::string
       if (!MayBe(touched.name, table) || IsOurTrigger(touched.trigger, table)) return {};
       return {Kind::kTriggers, std::string(table)};
     case Touched::What::kDroppedTrigger:
-      // Others did nothing that the rows depend on.
+      // The rows depend on no other statement.
       if (!IsOurTrigger(touched.trigger, table)) return {};
       return {Kind::kTriggers, std::string(table)};
     case Touched::What::kDatabase:
@@ -68,7 +68,7 @@ StatementEffect EffectOf(const Statement& statement, std::string_view database,
     }
     for (const std::string& name : names) {
       StatementEffect effect = EffectOn(touched, statement.kind, name);
-      // Of several the one that stops the stream.
+      // Of several effects, the one that stops the stream.
       if (found.kind < effect.kind) found = std::move(effect);
     }
   };

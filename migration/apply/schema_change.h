@@ -8,7 +8,7 @@
 
 #include "migration/stream/statement.h"
 
-// What a statement of the log means for the tables of a move.
+// The effect of a statement of the log on the tables of a move.
 
 namespace locus::internal {
 
@@ -28,8 +28,8 @@ struct StatementEffect {
 };
 
 // `database`: that of the tables; empty: any. `tables`: those that move; `own`: those of locus,
-// whose rows the stream needs, too. Letters are compared without case, and a name beyond ASCII may
-// be any other one: rather an effect too many than one too few.
+// whose rows the stream also needs. Letters are compared without case, and a name beyond ASCII may
+// be any other one: it reports an effect too many rather than one too few.
 StatementEffect EffectOf(const stream::Statement& statement, std::string_view database,
                          const std::vector<std::string>& tables,
                          const std::vector<std::string>& own);

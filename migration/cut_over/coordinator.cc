@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Decision::Kind;
 
-// A step that was taken back this often in a row needs somebody to look.
+// After this many steps in a row that were taken back, the move waits for an operator.
 constexpr uint32_t kMostTakenBack = 3;
 // Before rows are compared, the stream may be behind by this much.
 constexpr absl::Duration kCaughtUp = absl::Seconds(1);
@@ -43,7 +43,7 @@ Decision Wait(std::string why) { return {Kind::kWait, {}, 0, std::move(why)}; }
 Decision Enter(Phase phase) { return {Kind::kEnter, phase, 0, {}}; }
 Decision Publish(uint32_t share) { return {Kind::kPublish, {}, share, {}}; }
 
-// Holds, or goes on holding.
+// Holds the move, or keeps it held.
 Decision Hold(const MoveSight& sight, std::string why) {
   if (!sight.wish.hold.empty()) return Wait(sight.wish.hold);
   return {Kind::kHold, {}, 0, std::move(why)};
@@ -52,7 +52,7 @@ Decision Hold(const MoveSight& sight, std::string why) {
 bool IsMoving(Phase phase) { return phase == Phase::kReady || phase == Phase::kFinalizing; }
 bool HasStreams(Phase phase) { return phase >= Phase::kStreaming && phase <= Phase::kFinalizing; }
 
-// A handover under way comes before all else, whatever the phase and the wish are.
+// A handover under way comes first, in every phase and with every wish: its writers wait.
 std::optional<Decision> DecideHandover(const MoveSight& sight) {
   switch (sight.fences.kind) {
     case Situation::Kind::kAgreed:
@@ -145,15 +145,16 @@ Decision DecideStep(const MoveSight& sight) {
   return {Kind::kLetGo, {}, back ? goal : std::min(goal, share + sight.wish.by), {}};
 }
 
-// Clients find the way by the fences, too, but more slowly: so the table follows them, whatever
-// else is wrong.
+// Clients also find the right shard by the fences, but more slowly. So the table follows the fences
+// even while something else is wrong.
 std::optional<Decision> DecideToPublish(const MoveSight& sight) {
   const uint32_t share = sight.fences.share;
   if (!HasStreams(sight.phase) || !sight.published || !sight.published->under_way ||
       sight.published->step > sight.step) {
     return std::nullopt;
   }
-  // Before READY no step is made: there is only what an earlier one left, before it all began anew.
+  // Before READY the runner makes no step. A band can only be left over from before the streams
+  // began again.
   const bool same_step = sight.published->step == sight.step || !IsMoving(sight.phase);
   if (sight.published->share == share && same_step) return std::nullopt;
   return Publish(share);
@@ -260,7 +261,7 @@ StreamSight::Mend MendNamed(std::string_view name) {
 }
 
 Decision Decide(const MoveSight& sight) {
-  // The orders of a band that is between the shards wait, whatever else is wrong.
+  // The orders of a band between the shards wait, so this comes before any other trouble.
   const bool between = sight.fences.kind != Situation::Kind::kAgreed &&
                        sight.fences.kind != Situation::Kind::kImpossible;
   if (!sight.alarm.empty() && !(between && sight.phase < Phase::kFinalized)) {
@@ -297,7 +298,7 @@ Phase RepairedPhase(Phase phase, const Repair& repair) {
 
 Seeding RepairedSeeding(Phase phase, const Seeding& now, const Repair& repair) {
   if (!repair.forth && !repair.back) return now;
-  // What was being copied has not been copied yet.
+  // A copy that was under way is not complete.
   const bool copies = phase < Phase::kVerifying;
   return {repair.forth || (copies && now.forth), repair.back || (copies && now.back), true};
 }
@@ -317,7 +318,7 @@ std::string StateName(const MoveSight& sight) {
 
 namespace {
 
-// The verb with the option that it needs where its own look would find nothing.
+// The verb, with the option that it needs where its own look would find no damage.
 std::string RepairCommand(const MoveSight& sight) {
   using Mend = StreamSight::Mend;
   auto mends = [](const StreamSight& stream, Mend mend) {

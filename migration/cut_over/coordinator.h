@@ -12,9 +12,9 @@
 #include "migration/cut_over/handover.h"
 #include "migration/cut_over/repair.h"
 
-// What a move does next, decided from what is seen of it. The coordinator looks, decides, acts, and
-// looks again; it remembers nothing that another one could not find out, so it may be killed
-// anywhere. Phases are stored; everything about bands is read from the fences.
+// Decides the next action of a move from one look at it. The coordinator looks, decides, acts, and
+// looks again. It remembers nothing that another coordinator could not find out, so it may be
+// killed at any moment. Phases are stored; everything about bands is read from the fences.
 
 namespace locus::internal {
 
@@ -22,8 +22,8 @@ namespace locus::internal {
 inline constexpr uint32_t kWhole = 10000;
 
 // How far a move has come. Only ever rises, except that kReady and kFinalizing fall back to
-// kVerifying when the shards must be compared anew, and all that have streams to kStreaming when a
-// stream begins anew (RepairedPhase). Bands stay where they are meanwhile.
+// kVerifying when the shards must be compared again, and all phases with streams to kStreaming when
+// a stream begins again (RepairedPhase). Bands stay where they are meanwhile.
 enum class Phase : uint8_t {
   kPlanned,     // nothing has been changed on a shard
   kPrepared,    // fences, triggers and tables stand; the stream's start is stored
@@ -42,7 +42,7 @@ enum class Phase : uint8_t {
 std::string_view ToString(Phase phase);
 std::optional<Phase> PhaseNamed(std::string_view name);
 
-// What the operator asked for. Every command changes it, and nothing else.
+// The operator's wish. A command changes the wish and nothing else.
 enum class Ending : uint8_t { kNone, kFinalize, kCleanup, kAbort };
 std::string_view ToString(Ending ending);
 std::optional<Ending> EndingNamed(std::string_view name);
@@ -76,7 +76,7 @@ struct StreamSight {
   absl::Duration lag = absl::InfiniteDuration();  // of the last marker; infinite: it stands still
   std::string broken;   // why it ended for good; empty: it runs, or is being reconnected
   std::string waiting;  // why it does not go on now; empty: it does
-  // The command that mends a stream that stopped; kFindings: `locus move repair` finds it out.
+  // The command that mends a stream that stopped; kFindings: `locus move repair` finds the cause.
   enum class Mend : uint8_t { kFindings, kCompare, kReseed };
   Mend mend = Mend::kFindings;
 };
@@ -85,7 +85,7 @@ struct StreamSight {
 std::string_view ToString(StreamSight::Mend mend);
 StreamSight::Mend MendNamed(std::string_view name);
 
-// What was seen of a move in one look. Durations are by the runner's own clock.
+// The state of a move, as one look saw it. Durations are by the runner's own clock.
 struct MoveSight {
   Phase phase = Phase::kPlanned;
   Wish wish;
@@ -108,7 +108,7 @@ struct MoveSight {
   bool cleaned = false;  // the rows that kCleanup or kAborting delete are gone
   std::string failed;    // why copying, comparing or cleaning failed for good
 
-  // What the routing table says of the move; nullopt: it could not be read.
+  // The move in the routing table; nullopt: it could not be read.
   struct Published {
     bool under_way = false;  // the table has the move with exactly these vnodes
     bool ended = false;      // the target owns the vnodes, and nothing moves there
@@ -123,9 +123,9 @@ struct MoveSight {
   absl::Duration gate_patience = absl::Seconds(60);
   absl::Duration accept_within = absl::Seconds(2);
 
-  // What is wrong with the triggers of a shard; empty: nothing has been for longer than a moment.
+  // The error of a shard's triggers; empty: none that lasted longer than a moment.
   std::string unguarded;
-  // Stand still for good where the protocol was broken from outside.
+  // Stops for good where the protocol was broken from outside.
   std::string alarm;
 };
 
@@ -152,8 +152,8 @@ struct Decision {
 
 Decision Decide(const MoveSight& sight);
 
-// Where a move goes on after a repair: a stream that begins anew needs its rows copied again; what
-// was written while triggers were missing is found by comparing. `phase`: one with streams.
+// The phase of a move after a repair. A stream that begins again needs its rows copied again;
+// writes from while triggers were missing are found by the comparison. `phase`: one with streams.
 Phase RepairedPhase(Phase phase, const Repair& repair);
 // In which directions rows are copied then.
 Seeding RepairedSeeding(Phase phase, const Seeding& now, const Repair& repair);
@@ -161,7 +161,7 @@ Seeding RepairedSeeding(Phase phase, const Seeding& now, const Repair& repair);
 // The state that people see: a phase, or STEP(p), HOLD(p), ROLLING_BACK(p), SWITCHED.
 std::string StateName(const MoveSight& sight);
 
-// Which stream of a move at READY stands, and why; empty: both flow.
+// Which stream of a move at READY has stopped, and why; empty: none.
 std::string StreamThatStands(const MoveSight& sight);
 
 // The next safe command, for people: "locus move step", "wait", ...; empty: none is needed.

@@ -17,13 +17,13 @@ uint32_t ShareOf(Side side, const BandFence& row) {
   return side == Side::kSource ? row.own_lo : row.own_hi;
 }
 
-// Whether the row is one that the protocol gives this side at all.
+// Whether the protocol can give this side such a row at all.
 bool IsOf(Side side, const BandFence& row, uint32_t cohorts) {
   const uint32_t share = ShareOf(side, row);
   return share <= cohorts && SameBand(row, Owned(side, share, cohorts));
 }
 
-// Whether `donor` let go of a band in its last change and stands where that left it.
+// Whether the last change of `donor` gave up a band, and its row is still as that change left it.
 bool HasToken(Side donor, const BandFence& row) {
   return row.token_nonce != 0 && row.token_share == ShareOf(donor, row);
 }
@@ -48,8 +48,8 @@ Situation SituationOf(const BandFence& source, const BandFence& target, uint32_t
     const Side donor = source_leads ? Side::kSource : Side::kTarget;
     return {Found::kRestored, source_share, source_share, donor};
   }
-  // A gap, or both would own a band: the source's share is above the target's where a band is
-  // between them, whichever of them let go of it.
+  // Otherwise there is a gap, or both would own a band. While a band is between the shards, the
+  // share of the source's row is above that of the target's, in both directions.
   if (source_share < target_share) return {};
   const bool source_gave = HasToken(Side::kSource, source) && source.step >= target.step;
   const bool target_gave = HasToken(Side::kTarget, target) && target.step >= source.step;

@@ -8,8 +8,8 @@
 
 // How a band of cohorts goes from one shard to the other. All of these are decisions on two fence
 // rows; each change of a row is written with WHERE step = <the step that was read>, so that of two
-// who decide on the same rows only one succeeds. Nothing else is remembered: after a crash at any
-// point the rows say what comes next.
+// runners that decide on the same rows only one succeeds. Nothing else is remembered: after a crash
+// at any point the rows say what comes next.
 //
 // With both rows at step n - 1 and the share p, a step to p' is
 //
@@ -33,19 +33,20 @@ struct BandFence {
   uint32_t own_lo = 0;
   uint32_t own_hi = 0;
   uint64_t step = 0;
-  // Where the shard has let go of a band: how many cohorts the target is to own, and a random
-  // number that no other handover has. 0: the last change let go of nothing.
+  // Where the shard has given a band up: how many cohorts the target shall own, and a random number
+  // that no other handover has. 0: the last change gave nothing up.
   uint32_t token_share = 0;
   uint64_t token_nonce = 0;
 
   friend bool operator==(const BandFence&, const BandFence&) = default;
 };
 
-// What one side owns where the target has `share` of the `cohorts`: the target those below it.
+// The cohorts that one side owns where the target has `share` of the `cohorts`: the target owns
+// those below it.
 BandFence Owned(Side side, uint32_t share, uint32_t cohorts);
 
 // Where a move stands, from the rows of both shards. Rows that were read one after the other may
-// say what never was; what is decided by them then fails on its WHERE step.
+// show a state that never existed. A decision from such rows then fails on its WHERE step.
 struct Situation {
   enum class Kind {
     kAgreed,      // both rows have one step and share the cohorts at `share`
@@ -61,7 +62,8 @@ struct Situation {
 };
 Situation SituationOf(const BandFence& source, const BandFence& target, uint32_t cohorts);
 
-// What both rows accept, for people: why they are impossible, or where they stand.
+// For people: what both rows accept, and why that is impossible, or at which share and step they
+// are.
 std::string Described(const BandFence& source, const BandFence& target);
 
 // The row that replaces the donor's in step 1. nullopt: not agreed, or nothing to do.

@@ -8,7 +8,7 @@
 
 namespace locus::internal {
 
-// What an operator asked to have mended of a running move.
+// The repairs of a running move that an operator asked for.
 struct Repair {
   // Guards and version triggers are made again where they are missing or wrong. Comes with each of
   // the others.

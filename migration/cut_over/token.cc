@@ -15,7 +15,7 @@ std::string TokenText(uint32_t share, uint64_t nonce) {
   return absl::StrCat(ToAbsl(kShare), share, ToAbsl(kNonce), nonce, "}");
 }
 
-// Only the form above is one: a JSON of somebody else's making is no handover.
+// Only the exact form above counts: JSON that another program wrote is no handover.
 std::pair<uint32_t, uint64_t> TokenIn(std::string_view text) {
   const size_t comma = text.find(kNonce);
   if (!text.starts_with(kShare) || comma == std::string_view::npos || !text.ends_with("}")) {

@@ -7,7 +7,7 @@
 
 namespace locus::internal {
 
-// A row as one shard has it, or what is left of it.
+// A row as one shard has it, or its tombstone.
 struct RowState {
   // Of the row; of a deleted one, of its tombstone: one more than the row had. 0: never seen.
   uint64_t version = 0;
@@ -22,9 +22,9 @@ enum class ApplyVerdict {
   kConflict,  // two different rows of one version: something wrote past the fence. Stop.
 };
 
-// The one rule for what comes from the copy, from the change stream, and from either again. So they
-// may come in any order and any number of times. `same_row`: whether all columns of an incoming row
-// equal those of the local one; only asked where both have one version.
+// The one rule for rows from the copy and from the change stream. Because of it they may come in
+// any order and any number of times. `same_row`: whether all columns of an incoming row equal those
+// of the local one; only asked where both have one version.
 inline ApplyVerdict JudgeIncoming(RowState incoming, RowState local, bool same_row) {
   if (incoming.version > local.version) return ApplyVerdict::kWrite;
   if (incoming.version < local.version) return ApplyVerdict::kSkip;
@@ -32,8 +32,8 @@ inline ApplyVerdict JudgeIncoming(RowState incoming, RowState local, bool same_r
   return same ? ApplyVerdict::kSkip : ApplyVerdict::kConflict;
 }
 
-// The versions that the triggers of a moved table give, whatever the client writes.
-// An UPDATE: above the one that the row had.
+// The versions that the triggers of a moved table give, regardless of the client's value. An
+// UPDATE: above the one that the row had.
 inline uint64_t VersionOfUpdate(RowState row, uint64_t asked) {
   return std::max(asked, row.version + 1);
 }

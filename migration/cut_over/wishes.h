@@ -9,13 +9,13 @@
 #include "absl/status/statusor.h"
 #include "migration/cut_over/coordinator.h"
 
-// What each command of an operator makes of the wish of a move. Each may be repeated: where the
-// wish is as asked already, it stays the same. Refused (FAILED_PRECONDITION, with the reason and
-// what to do instead): what the move cannot do from where it stands.
+// How each command of an operator changes the wish of a move. Each may be repeated: where the wish
+// is as asked already, it stays the same. A command that the move cannot follow in its present
+// state is refused (FAILED_PRECONDITION, with the reason and what to do instead).
 
 namespace locus::internal {
 
-// Where a move stands, as a command finds it.
+// The state of a move, as a command finds it.
 struct Standing {
   Phase phase = Phase::kPlanned;
   Wish wish;

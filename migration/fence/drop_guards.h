@@ -13,7 +13,7 @@
 namespace locus::mysql {
 
 // ShardFence::DropGuards, each statement within `timeout`. The connection keeps a lock of the shard
-// for as long as it stands: close it.
+// until it is closed.
 absl::StatusOr<std::vector<std::string>> DropGuardTriggers(Connection& connection,
                                                            const FenceOptions& options,
                                                            absl::Duration timeout, bool dry);

@@ -25,8 +25,8 @@ extern const char kCreateFence[];
 // The map: which row of locus_fence each vnode has, so that guards read both by exact key and lock
 // no gap. It has all 65,536 vnodes; NULL: no row.
 extern const char kCreateVnodes[];
-// Makes rows of locus_fence a matter of sessions that keep the map: earlier versions cut rows
-// without it, and the map would still name what a vnode had before. Such sessions run kKeepsMap.
+// Lets only sessions that keep the map change rows of locus_fence; such sessions run kKeepsMap.
+// Earlier versions cut rows without it, and the map would then name a vnode's former row.
 extern const char kProtectFence[];
 extern const char kKeepsMap[];
 // Points every vnode to the row of locus_fence that has it; the last one where rows overlap.

@@ -13,8 +13,8 @@
 #include "migration/fence/key_form.h"
 #include "migration/stream/change.h"
 
-// What moves need of a column, as information_schema has it. The copy, the comparison, the version
-// triggers and the preflight judge by this.
+// The facts about a column that moves need, from information_schema. The copy, the comparison, the
+// version triggers and the preflight judge by this.
 
 namespace locus::internal {
 

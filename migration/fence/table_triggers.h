@@ -18,9 +18,10 @@
 // (locus/migration/fence.h) and version triggers (locus/migration/moved_table.h). Where both stand,
 // the guard must run first: its lock of the fence row comes before the locks of the version
 // trigger, so a writer that waits for the fence holds no row that the applier needs. BEFORE
-// triggers of the service (migration/fence/user_triggers.h) run before both, which so judge the row
-// that will be written. MariaDB runs triggers in the order in which they were made, and a replaced
-// one becomes the last, unless the statement that makes it says which other it FOLLOWS or PRECEDES.
+// triggers of the service (migration/fence/user_triggers.h) run before both, so that these judge
+// the row that will be written. MariaDB runs triggers in the order in which they were made, and a
+// replaced one becomes the last, unless the statement that makes it says which other it FOLLOWS or
+// PRECEDES.
 
 namespace locus::mysql {
 
@@ -45,7 +46,7 @@ absl::StatusOr<std::vector<std::string>> PrimaryKeyOf(Connection& connection,
 absl::Status ReadKeyForms(Connection& connection, std::vector<internal::KeyedTable>& tables);
 
 // Whether a trigger of `table` is the version trigger that it is named after, with this table's
-// primary key and any of its columns as the version, whichever accounts it lets pass.
+// primary key and any of its columns as the version, regardless of the accounts that it lets pass.
 absl::StatusOr<bool> IsVersionTrigger(Connection& connection, const GuardedTable& table,
                                       const std::vector<std::string>& movers,
                                       const std::string& name, const TableTrigger& trigger);

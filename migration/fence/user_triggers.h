@@ -8,11 +8,10 @@
 #include "locus/migration/fence.h"
 
 // Triggers of the service on moved tables. A write of a client fires them once, on the shard that
-// accepts it. What they change in the row, and in other moved tables, is in the binary log and
-// follows the order; so they must not run again for rows that a mover writes. They say so
-// themselves, by their first statement. This holds whenever a mover writes, and there is nothing to
-// put back when a move ends. BEFORE triggers run before those of locus, which judge the row that
-// will be written.
+// accepts it. Their changes to the row, and to other moved tables, are in the binary log and follow
+// the order, so they must not run again for rows that a mover writes. Their first statement makes
+// sure of that for every write of a mover, so nothing must be put back when a move ends. BEFORE
+// triggers run before those of locus, which judge the row that will be written.
 
 namespace locus::internal {
 
@@ -20,7 +19,7 @@ struct UserTrigger {
   std::string table, body, sql_mode;
 };
 
-// What stands before the body of such a trigger; "; END" follows it.
+// The text before the body of such a trigger; "; END" follows the body.
 std::string UserTriggerBegin(const std::vector<std::string>& movers);
 
 // Reads the names of the stored functions of the connection's database.

@@ -12,13 +12,13 @@
 
 namespace locus::internal {
 
-// What a routing table says of a move.
+// The state of a move in a routing table.
 struct TableSight {
   enum class Kind {
     kUnderWay,  // every vnode of the move goes from its source to its target
     kEnded,     // the target owns every vnode, and none of them moves
     kAbsent,    // the source owns every vnode, and none of them moves
-    kOther,     // anything else: somebody published over the move
+    kOther,     // anything else: another publisher changed the move
   };
   Kind kind = Kind::kOther;
   uint32_t share = 0;  // under way
@@ -26,9 +26,9 @@ struct TableSight {
 };
 TableSight SightOf(const RoutingTable& table, const MoveLeg& leg);
 
-// The next table, one epoch up; everything that is not of the move stays as it is. ABORTED: the
-// table says something else of the move than `SightOf` must return for this change.
-// WithShare also: the table has a later step, of a runner that took over.
+// The next table, one epoch up; everything else stays as it is. ABORTED: `SightOf` the table is not
+// the one that this change needs. WithShare also: the table has a later step, of a runner that took
+// over.
 absl::StatusOr<RoutingTable> WithShare(const RoutingTable& table, const MoveLeg& leg,
                                        uint32_t share, uint64_t step);  // kUnderWay
 // The target owns the vnodes. kUnderWay at share 10000.

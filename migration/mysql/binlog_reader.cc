@@ -2,7 +2,7 @@
 #include "migration/mysql/binlog_reader.h"
 
 #include <mysql.h>
-// Both need the one above.
+// Both need the header above.
 #include <ma_pvio.h>
 #include <mariadb_rpl.h>
 #include <poll.h>
@@ -31,7 +31,7 @@ namespace {
 
 constexpr unsigned kDumpRefused = 1236;
 
-// What the client library reads ahead of an event, its packet headers and what else a server says.
+// Room for packet headers, for bytes that the client library reads ahead, and for other packets.
 constexpr size_t kBesidesEvent = 256 << 10;
 
 absl::Status Refuse(absl::string_view option, const std::string& value, absl::string_view limit) {
@@ -39,7 +39,7 @@ absl::Status Refuse(absl::string_view option, const std::string& value, absl::st
       absl::StrCat("binlog reader option ", option, " is ", value, "; it must be ", limit));
 }
 
-// A setting of the server, and what it has to be.
+// A setting of the server, and the value that it must have.
 struct Setting {
   const char* name;
   const char* value;
@@ -57,7 +57,7 @@ struct CloseReplication {
   void operator()(MARIADB_RPL* replication) const { mariadb_rpl_close(replication); }
 };
 
-// With the highest bit set, it is none of those that people give to servers.
+// With the highest bit set, it is no number that people give to servers.
 absl::StatusOr<uint32_t> RandomServerId() {
   std::optional<uint64_t> word = internal::RandomWord();
   if (!word) return absl::UnavailableError("OpenSSL has no randomness");
@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<BinlogReader>> BinlogReader::Open(
     const BinlogReaderOptions& options) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   BinlogReaderOptions kept = options;
-  // Logging in is all that needs it: of this copy nothing stays, not even in freed memory.
+  // Only the login needs the password. Nothing of this copy stays, not even in freed memory.
   kept.server = WithoutPassword(std::move(kept.server));
   if (kept.server_id == 0) {
     LOCUS_ASSIGN_OR_RETURN(kept.server_id, RandomServerId());
@@ -160,7 +160,7 @@ absl::Status BinlogReader::RequestDump() {
   // Only to send the command: reading by this library fails at each rotation of the log.
   std::unique_ptr<MARIADB_RPL, CloseReplication> replication(mariadb_rpl_init(handle_.get()));
   if (replication == nullptr) return absl::UnavailableError("mariadb: out of memory");
-  // Where the log is read from is what @slave_connect_state says.
+  // The server starts at @slave_connect_state; the name and the offset do not count.
   constexpr unsigned long kStart = 4;
   const unsigned flags = options_.stop_at_end ? MARIADB_RPL_BINLOG_DUMP_NON_BLOCK : 0;
   MARIADB_RPL* const rpl = replication.get();
@@ -202,7 +202,7 @@ absl::Status BinlogReader::WaitForBytes(TimePoint deadline) {
   const TimePoint silent = last_heard_ + absl::ToChronoNanoseconds(options_.link_timeout);
   pollfd poll_fd{static_cast<int>(mysql_get_socket(handle_.get())), POLLIN, 0};
   for (;;) {
-    // What has come while the caller was elsewhere is looked at first.
+    // Events that came since the last call are returned first.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(
         std::min(deadline, silent) - std::chrono::steady_clock::now());
     const int64_t wait = std::clamp<int64_t>(left.count(), 0, 3600 * 1000);

@@ -28,16 +28,16 @@ struct BinlogReaderOptions {
   // max_connections and accept_weak_durability do not count.
   MysqlOptions server;
 
-  // Where to go on, which tables' rows to give, how much memory and which directory to use.
+  // Where to start, which tables' rows to return, how much memory and which directory to use.
   stream::TransactionAssembler::Options stream;
 
   // By which the server knows this reader among its replicas; it ends the dump of an older one with
   // the same number. 0: a random number above 2^31.
   uint32_t server_id = 0;
 
-  // How often an idle server says that it lives; 100 ms to 1 h.
+  // How often an idle server sends a heartbeat; 100 ms to 1 h.
   absl::Duration heartbeat = absl::Seconds(1);
-  // How long the server may say nothing, and how long it may take to send one event; at least three
+  // How long the server may be silent, and how long it may take to send one event; at least three
   // heartbeats, at most 1 h, rounded up to seconds. Longer: a dead link is noticed later. Shorter:
   // UNAVAILABLE while the server looks for the position in a large file, in silence.
   absl::Duration link_timeout = absl::Seconds(30);
@@ -58,14 +58,12 @@ struct BinlogReaderOptions {
 // binlog_row_metadata=FULL, binlog_checksum=CRC32 and log_bin_compress=OFF.
 //
 // Errors: UNAVAILABLE: the link or the server is gone, or no host is a primary; open another one at
-// position().
-// FAILED_PRECONDITION: the settings are others, access is denied, the position was purged or is not
-// in the log (error 1236), or the log has what cannot be followed (transaction_assembler.h).
-// DATA_LOSS: an event is malformed, or its CRC32 is wrong. Messages name host, port, database, file
-// and offset.
-// Memory: the largest event twice, and the spool's limit; whatever the size of a transaction.
-// Thread safety: none. Fork: in a forked child every call returns FAILED_PRECONDITION, and
-// destruction touches no socket.
+// position(). FAILED_PRECONDITION: the settings are others, access is denied, the position was
+// purged or is not in the log (error 1236), or the log has events that cannot be followed
+// (transaction_assembler.h). DATA_LOSS: an event is malformed, or its CRC32 is wrong. Messages name
+// host, port, database, file and offset. Memory: the largest event twice, and the spool's limit,
+// for transactions of any size. Thread safety: none. Fork: in a forked child every call returns
+// FAILED_PRECONDITION, and destruction touches no socket.
 class BinlogReader {
  public:
   static absl::StatusOr<std::unique_ptr<BinlogReader>> Open(const BinlogReaderOptions& options);

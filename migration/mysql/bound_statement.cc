@@ -149,7 +149,7 @@ absl::StatusOr<std::vector<stream::Row>> BoundStatement::ExecuteForRows(
     const bool is_time =
         out.buffer_type == MYSQL_TYPE_DATETIME || out.buffer_type == MYSQL_TYPE_TIME;
     out.buffer = is_time ? static_cast<void*>(&slots[i].time) : &slots[i].number;
-    // Of bytes only the length is read now, and then as many.
+    // First only the length of bytes is read, then exactly that many.
     out.buffer_length = is_time ? sizeof(MYSQL_TIME) : 0;
     out.length = &slots[i].length;
     out.is_null = &nulls[i];

@@ -44,7 +44,7 @@ void BulkStatement::Add(const StatementValue& value) {
   next_ = next_ + 1 == columns_.size() ? 0 : next_ + 1;
 }
 
-// Numbers lie side by side; of all else the library wants an array of pointers.
+// The library wants numbers side by side, and an array of pointers for all other types.
 void BulkStatement::Lay(Column& column, size_t begin, size_t end, MYSQL_BIND& bind) {
   const size_t rows = end - begin;
   bind = MYSQL_BIND{};
@@ -95,7 +95,8 @@ void BulkStatement::Clear() {
 }
 
 size_t BulkStatement::Fitting(size_t begin) const {
-  // Of a packet: its head and the types. Of a value: indicator and length, or the longest number.
+  // A packet has a head and the types; a value has an indicator and a length, or is the longest
+  // number.
   constexpr size_t kHead = 64, kHeadOfColumn = 2, kValue = 16;
   size_t size = kHead + kHeadOfColumn * columns_.size();
   const size_t rows = columns_[0].values.size();
@@ -127,7 +128,7 @@ absl::Status BulkStatement::Execute() {
 
 absl::Status BulkStatement::ExecuteRows(size_t begin, size_t end) {
   if (begin == end) {
-    // The server would only cut the connection.
+    // The server would only cut the connection, without an error that names the cause.
     return absl::FailedPreconditionError(
         absl::StrCat("mariadb ", place_, ": a row is larger than max_allowed_packet, ", max_packet_,
                      "; raise it there to what the other shard has"));

@@ -12,7 +12,7 @@ namespace locus::mysql {
 
 absl::StatusOr<ChangeBatch> ReadBatch(BinlogReader& reader, TimePoint deadline,
                                       const BatchLimits& limits) {
-  // What is on its way from the server comes within this.
+  // Events that are on their way from the server come within this time.
   constexpr std::chrono::milliseconds kAtHand{1};
   ChangeBatch batch;
   uint64_t bytes = 0;

@@ -20,7 +20,7 @@ struct BatchLimits {
   // How long a batch is read from its first transaction on. Longer: larger batches, which cost less
   // a row; each transaction waits longer.
   absl::Duration time = absl::Milliseconds(10);
-  // Ends the batch with this transaction: somebody waits for it. Empty: none does.
+  // Whether the batch ends with this transaction, because a caller waits for it. Empty: never.
   std::function<bool(const stream::ChangeTransaction&)> last = nullptr;
 };
 

@@ -61,8 +61,8 @@ bool IsTakenOver(const absl::Status& status) {
 
 absl::Status TakeOverRun(st_mysql* handle, const std::string& place, const std::string& move,
                          uint64_t run, absl::Duration patience) {
-  // The server gives up a lock before this process gives up the server: otherwise the session would
-  // wait on, and hold the rows that it has.
+  // The server must give up a lock before this process gives up the server. Otherwise the session
+  // would go on waiting, and keep its rows locked.
   constexpr char kBriefly[] = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR ";
   constexpr std::chrono::seconds kAnswer{10};
   const auto give_up = SteadyClock::now() + absl::ToChronoNanoseconds(patience);
@@ -75,13 +75,13 @@ absl::Status TakeOverRun(st_mysql* handle, const std::string& place, const std::
     }
     return absl::OkStatus();
   };
-  // Should this process be stopped inside the transaction, others wait no longer than that.
+  // If this process is stopped inside the transaction, others wait no longer than this.
   LOCUS_RETURN_IF_ERROR(
       do_all({"SET idle_readonly_transaction_timeout = 0, idle_write_transaction_timeout = 0,"
               " idle_transaction_timeout = 10"}));
   LOCUS_RETURN_IF_ERROR(do_all(CreateMarkerTables()));
   const std::string set = absl::StrCat(" SET run = ", run, ", counter = counter + 1 WHERE move = ");
-  // First the row that the tools read when they make one of the others.
+  // locus_run first: the tools read its row before they make a row of the others.
   const std::vector<std::string> statements = {
       "START TRANSACTION",
       absl::StrCat(kBriefly, "INSERT INTO ", kRuns, " (move, run, ping, counter) VALUES (",

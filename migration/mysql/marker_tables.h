@@ -12,10 +12,10 @@
 
 struct st_mysql;
 
-// The tables in which the tools of a move write down, on each shard, who they are and how far they
-// have come. Every transaction of a tool raises `counter` of its row of locus_checkpoint or
-// locus_copy, WHERE run is its own. So a transaction of the log with such a row is a tool's, and a
-// tool whose run is over can write nothing more.
+// The tables in which the tools of a move store, on each shard, their run and how far they have
+// come. Every transaction of a tool raises `counter` of its row of locus_checkpoint or locus_copy,
+// WHERE run is its own. So a transaction of the log with such a row is a tool's, and a tool whose
+// run is over can write nothing more.
 
 namespace locus::mysql {
 
@@ -36,7 +36,7 @@ constexpr bool IsMarker(std::string_view table) {
 // CREATE TABLE IF NOT EXISTS of the three.
 std::vector<std::string> CreateMarkerTables();
 
-// What any of them answers to a run that is not its own.
+// The error of a statement of a run that no longer has the move.
 absl::Status TakenOver(const std::string& place, const std::string& move);
 bool IsTakenOver(const absl::Status& status);
 

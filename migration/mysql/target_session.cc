@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const MysqlOp
 }
 
 absl::Status TargetSession::SetStrict(bool strict) {
-  // Without an answer it is not known.
+  // Until the server has answered, the mode is not known.
   strict_ = false;
   LOCUS_RETURN_IF_ERROR(Run(absl::StrCat("SET ", SqlModeOf(strict))));
   strict_ = strict;

@@ -17,9 +17,9 @@
 
 namespace locus::mysql {
 
-// A session on the shard that rows are written to. What it writes is what was read elsewhere,
-// whatever the server's defaults: bytes, UTC, strict, zero dates as they are. READ COMMITTED: rows
-// are found by their key, gaps need no lock. Thread safety: none.
+// A session on the shard that rows are written to. It writes values exactly as they were read,
+// regardless of the server's defaults: bytes, UTC, strict mode, zero dates unchanged. READ
+// COMMITTED: rows are found by their key, so gaps need no lock. Thread safety: none.
 class TargetSession {
  public:
   static absl::StatusOr<std::unique_ptr<TargetSession>> Open(const MysqlOptions& server);
@@ -27,8 +27,8 @@ class TargetSession {
   absl::StatusOr<Result> Query(const std::string& statement, const Shape& shape);
   absl::Status Run(const std::string& statement) { return Query(statement, kNoRows).status(); }
 
-  // false: what a strict session refuses is stored as near as the column can. For a value that is
-  // stored elsewhere and that no strict session can write. Each transaction begins strict.
+  // false: a value that a strict session refuses is stored as near as the column can. For a value
+  // that is stored elsewhere and that no strict session can write. Each transaction begins strict.
   absl::Status SetStrict(bool strict);
 
   size_t max_packet() const { return max_packet_; }  // max_allowed_packet
@@ -38,7 +38,7 @@ class TargetSession {
   const std::string& place() const { return place_; }
 
   // Whether the last statement lost against another transaction, so that its own may go through
-  // when it is repeated. Who runs statements by the handle notes it.
+  // when it is repeated. A caller that runs statements by the handle must note it.
   bool conflict() const { return conflict_; }
   void NoteConflict(bool conflict) { conflict_ = conflict; }
   // Of the last statement of Query or Run: the server's error number, 0: none.
@@ -54,7 +54,7 @@ class TargetSession {
     if (status.ok()) status = Run("COMMIT");
     if (status.ok()) return status;
     const bool lost = conflict_;
-    // What the transaction did is undone by the server, too, where this does not reach it.
+    // Where this does not reach the server, the server rolls back by itself.
     Run("ROLLBACK").IgnoreError();
     conflict_ = lost;
     return status;

@@ -10,11 +10,10 @@ namespace locus::preflight {
 
 namespace {
 
-// Words that may stand before a parenthesis. A list of what is harmless: a loadable function, and
-// what a later server invents, is refused until it was looked at. Not here although they are
-// common: nextval, lastval, setval; uuid_short, which counts from server_id & 255; rand, whose seed
-// two servers that start together may share; user, database, version, connection_id,
-// last_insert_id.
+// Words that may stand before a parenthesis. Only harmless ones are listed, so a loadable function,
+// or one of a later server, is refused until it was checked. Not here although they are common:
+// nextval, lastval, setval; uuid_short, which counts from server_id & 255; rand, whose seed two
+// servers that start together may share; user, database, version, connection_id, last_insert_id.
 bool IsHarmless(absl::string_view word) {
   static const auto* const words = new std::set<absl::string_view>{
       // Operators and types.

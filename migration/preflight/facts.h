@@ -16,11 +16,11 @@
 #include "locus/migration/moved_table.h"
 #include "migration/verify/checked_table.h"
 
-// What a preflight knows of the servers of a move: read once, changed by nobody.
+// The facts that a preflight read about the servers of a move. They never change.
 
 namespace locus::preflight {
 
-// What was read, or why it could not be.
+// A fact, or why it could not be read.
 template <typename T>
 using Fact = absl::StatusOr<T>;
 

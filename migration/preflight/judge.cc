@@ -15,9 +15,9 @@ namespace locus::preflight {
 
 namespace {
 
-// What a copy brings at the least, for estimates: small rows on slow disks.
+// The slowest copy, for estimates: small rows on slow disks.
 constexpr uint64_t kRowsASecond = 2000;
-// Streams, applier, copier, comparison, coordinator and whoever looks at them.
+// Connections of the streams, applier, copier, comparison and coordinator, and of commands.
 constexpr uint64_t kConnections = 16;
 
 bool IsOn(const std::string& value) { return value == "ON" || value == "1"; }
@@ -29,7 +29,7 @@ struct Setting {
   const char* remedy;
 };
 
-// What every server of a move needs, failover candidates included.
+// The needs of every server of a move, failover candidates included.
 const std::vector<Setting>& Settings() {
   static const auto* const settings = new std::vector<Setting>{
       {"log-bin", "log_bin", {"ON"}, "start the server with log_bin: a move follows the log"},
@@ -182,8 +182,8 @@ void JudgeUse(const Server& server, Report& report) {
   }
 }
 
-// A session keeps the values that it began with, and the guards refuse its writes: on a candidate
-// once it is promoted, however long the session has only read.
+// A session keeps the values that it began with, and the guards then refuse its writes. On a
+// candidate they do so once it is promoted, even if the session has only read until then.
 void JudgeSessions(const Facts& facts, const Server& server, bool candidate, Report& report) {
   const auto* sessions = report.Read("open-sessions", server.place, server.old_sessions,
                                      "GRANT PROCESS ON *.* TO " + GranteeOf(server));
@@ -267,7 +267,7 @@ absl::Duration LogsNeeded(const Facts& facts) {
     for (const auto& [name, table] : facts.source.schema->tables) rows += table.rows;
   }
   for (const FencedRange& range : facts.ranges) vnodes += range.hi - range.lo + 1;
-  // How many vnodes the source has nobody says here: as if it had only these.
+  // The number of the source's vnodes is not known here, so the estimate assumes only these.
   const double rate =
       facts.copied_a_second > 0 ? facts.copied_a_second : static_cast<double>(kRowsASecond);
   const absl::Duration copy = absl::Seconds(static_cast<double>(rows) / rate);

@@ -9,7 +9,7 @@
 
 namespace locus::preflight {
 
-// One thing that was looked at.
+// The result of one check.
 struct Finding {
   std::string check;  // a fixed word: "binlog-format"
   bool ok = false;
@@ -20,12 +20,12 @@ struct Finding {
   bool warns = false;  // an ok one, which needs a look all the same
 };
 
-// Everything that a move needs, in a fixed order; what could not be read has failed. Changes
-// nothing, asks nobody.
+// Checks everything that a move needs, in a fixed order. A check whose facts could not be read has
+// failed. Pure: it asks no server.
 std::vector<Finding> Judge(const Facts& facts);
 
-// Of that what concerns the columns, keys and constraints of the moved tables alone: a run looks at
-// it before it changes anything. Of the facts it needs the tables of the move and both schemas.
+// Only the checks of columns, keys and constraints of the moved tables: a run makes them before it
+// changes anything. Of the facts it needs the tables of the move and both schemas.
 std::vector<Finding> JudgeMovedTables(const Facts& facts);
 
 // No finding failed.

@@ -68,7 +68,7 @@ class TableJudge {
     for (const std::string& name : key) {
       const Column* column = Find(table_, name);
       if (column == nullptr || column->collation.empty()) continue;
-      // Of these the number is in the index.
+      // The index of these types holds the number.
       if (column->type.starts_with("enum") || column->type.starts_with("set")) continue;
       const bool by_bytes = absl::EndsWith(column->collation, "_bin") && column->no_pad;
       if (!by_bytes) wrong.push_back(absl::StrCat(name, " is ", column->collation));
@@ -124,7 +124,7 @@ class TableJudge {
                              "` BIGINT UNSIGNED NOT NULL DEFAULT 1"));
   }
 
-  // What the copy and the version triggers would refuse.
+  // Key columns that the copy or the version triggers would refuse.
   void Types() {
     std::vector<std::string> wrong;
     const GuardedTable& guard = moved_.guard;
@@ -174,7 +174,7 @@ class TableJudge {
                 "ALTER TABLE ... MODIFY them without COMPRESSED");
   }
 
-  // Also of generated columns: a loadable function may stand there, too.
+  // Looks at generated columns as well, which may call a loadable function.
   void Defaults() {
     std::vector<std::string> found;
     for (const Column& column : table_.columns) {
@@ -212,8 +212,8 @@ class TableJudge {
   Report& report_;
 };
 
-// Whether a row and the row that it refers to are always of one order: the key has what says to
-// which order they belong. So one never moves without the other.
+// Whether a row and the row that it refers to are always of one order, so that one never moves
+// without the other. They are if the key has the columns that say to which order a row belongs.
 bool IsWithinOrders(const Facts& facts, const ForeignKey& key) {
   auto guard_of = [&](const std::string& table) {
     return std::find_if(facts.tables.begin(), facts.tables.end(),

@@ -16,7 +16,7 @@ absl::StatusOr<std::vector<preflight::Session>> OldSessions(const AskRows& ask) 
   if (Natural(rows[0], 0) == 0) return sessions;
   LOCUS_ASSIGN_OR_RETURN(rows, ask("SELECT @@server_id", 1));
   const std::string mark = absl::StrCat(preflight::kSessionMark, Natural(rows[0], 0));
-  // Numbers begin anew as the server starts: an older mark says nothing.
+  // A server counts sessions from 1 again when it starts, so an older mark means nothing.
   LOCUS_ASSIGN_OR_RETURN(
       rows, ask(absl::StrCat("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA ="
                              " DATABASE() AND TABLE_NAME = ",

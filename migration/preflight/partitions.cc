@@ -15,7 +15,7 @@ std::string RowsTaken(const std::vector<Partition>& partitions) {
   const Partition& last = partitions.back();
   const std::string by = absl::StrCat(last.method, " (", last.expression, ")");
   if (absl::StartsWith(last.method, "RANGE")) {
-    // Each takes what is below its end and in none before it.
+    // Each partition takes values below its end that no earlier one takes.
     if (absl::StartsWith(last.description, "MAXVALUE")) return "";
     return absl::StrCat(by, " below ", last.description);
   }

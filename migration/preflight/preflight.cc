@@ -120,7 +120,7 @@ Fact<std::vector<std::string>> ReadTextWriters(Asked& asked, const preflight::Se
   std::vector<std::string> names;
   for (const MovedTable& table : tables) names.push_back(table.guard.name);
   auto logs = asked.Rows("SHOW MASTER STATUS", 4);
-  // Without a log, or the right to see it, other findings say so.
+  // Other findings report a missing log, or a missing right to see it.
   if (!logs.ok() || logs->empty()) return std::vector<std::string>();
   LOCUS_ASSIGN_OR_RETURN(
       auto begins,
@@ -181,7 +181,7 @@ Fact<std::vector<preflight::OpenMove>> ReadOpenMoves(Asked& asked) {
   return moves;
 }
 
-// What the runner of the move wrote into its status; 0: nothing.
+// The value that the move's runner wrote into its status; 0: none.
 double CopiedASecond(Asked& asked, const std::string& move) {
   auto rows = asked.Rows(absl::StrCat("SELECT JSON_VALUE(status, '$.copied.rows_per_second') FROM"
                                       " locus_move WHERE move = ",
@@ -280,7 +280,7 @@ void ReadCandidates(const MoveShard& shard, const std::vector<MysqlOptions>& can
     candidate.server.login = asked.ok() ? ReadServer(*asked, candidate.server) : asked.status();
     if (candidate.server.login.ok()) {
       candidate.follows = ReadFollows(options, true);
-      // Promoted, it takes the writes of those that are connected now.
+      // Once promoted, it takes the writes of sessions that are connected now.
       candidate.server.old_sessions =
           OldSessions([&](const std::string& statement, unsigned columns) {
             return asked->Rows(statement, columns);

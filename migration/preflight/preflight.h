@@ -19,10 +19,10 @@ struct PreflightOptions {
   std::vector<MysqlOptions> source_candidates, target_candidates;
 };
 
-// Reads what preflight::Judge judges, by the mover's account. Changes nothing. Each server has the
-// timeouts of its options; what one does not answer is a fact that could not be read. Looks for
-// rows of the moving vnodes on the target, and for up to 1,000 values of each unique key that may
-// collide.
+// Reads the facts for preflight::Judge, by the mover's account. Changes nothing. Each server has
+// the timeouts of its options; a question without an answer is a fact that could not be read. Looks
+// for rows of the moving vnodes on the target, and for up to 1,000 values of each unique key that
+// may collide.
 preflight::Facts CollectFacts(const PreflightOptions& options);
 
 }  // namespace locus::mysql

@@ -94,7 +94,7 @@ absl::StatusOr<preflight::Collision> Compare(const AskRows& source, const AskRow
     const Column* column = Find(table, name);
     if (column == nullptr) return collision;
     columns.push_back(column);
-    // As utf8mb4, whatever the column's character set.
+    // As utf8mb4, for every character set of the column.
     values.push_back(column->collation.empty() ? absl::StrCat("CAST(", names.back(), " AS BINARY)")
                                                : absl::StrCat("CAST(CONVERT(", names.back(),
                                                               " USING utf8mb4) AS BINARY)"));

@@ -45,7 +45,8 @@ void JudgeTriggers(const Facts& facts, const Shard& shard, Report& report);
 void JudgeTriggersOfBoth(const Facts& facts, Report& report);
 void JudgeFences(const Facts& facts, Report& report);
 void JudgeBoth(const Facts& facts, Report& report);
-// What the two shards' tables have different, and what copy, streams and comparison would refuse.
+// Differences between the two shards' tables, and errors that copy, streams and comparison would
+// meet.
 void JudgeDifferences(const Facts& facts, Report& report);
 
 // The value of a variable; empty: the server has none of that name.

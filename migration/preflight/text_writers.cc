@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<std::string>> TextWriters(const MysqlOptions& server,
   const TimePoint deadline = std::chrono::steady_clock::now() + kPatience;
   while (true) {
     absl::StatusOr<BinlogReader::Item> item = reader->Next(deadline);
-    // What cannot be followed is another finding's, or will be ended by the move's own start.
+    // A stream that cannot follow is another finding, or the start of the move will end the cause.
     if (!item.ok() || std::holds_alternative<BinlogReader::End>(*item)) break;
   }
   return std::vector<std::string>(found.begin(), found.end());

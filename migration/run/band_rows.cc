@@ -34,7 +34,7 @@ namespace {
 constexpr size_t kMostRows = 65536;
 // Between two looks at prepared transactions, while writers wait for the fence.
 constexpr std::chrono::milliseconds kPreparedPause{2};
-// Of the patience of a regroup, one at each call that writers kept from its end.
+// The part of its patience that a regroup uses up at each call that writers hold up.
 constexpr unsigned kMostDoublings = 3;
 constexpr absl::Duration kMostPatience = absl::Seconds(2);
 
@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<FenceRow>> BandRows::Touching() {
 }
 
 absl::Status BandRows::Make(uint64_t step, uint64_t run, absl::Duration patience) {
-  // Who writes one vnode waits for as long, and then for the writers before it.
+  // A writer of one vnode waits for as long, and then for the writers before it.
   const absl::Duration doubled = patience * (1 << std::min(kept_, kMostDoublings));
   const RegroupPatience regroup_patience{std::max(patience, std::min(doubled, kMostPatience)),
                                          kept_, kept_ > 0};
@@ -76,7 +76,7 @@ absl::Status BandRows::Make(uint64_t step, uint64_t run, absl::Duration patience
     LOCUS_ASSIGN_OR_RETURN(regroup.stored, StoredFence(link_));
     LOCUS_ASSIGN_OR_RETURN(Recut recut,
                            RecutOf(Apart(regroup.stored), move_.ranges, side_ == Side::kSource));
-    // New rows would be bound to this server, and nobody would have looked whether they may.
+    // New rows would be bound to this server without a check whether they may.
     LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
                            link_.Run("SELECT @@server_id", {OneRow(1)}));
     LOCUS_ASSIGN_OR_RETURN(uint64_t server, NaturalIn(results[0].rows[0], 0, link_.place()));
@@ -178,8 +178,9 @@ absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64
       written = Written::kOutdated;
       return absl::AbortedError("");
     }
-    // Only a shard that lets go of orders must know that nobody can still write them. What is
-    // prepared from now on met the row of the fence as it is now, or other tables.
+    // Only a shard that gives up orders must be sure that no transaction can still write them. A
+    // transaction that is prepared from now on has read the new row of the fence, or writes other
+    // tables.
     if (row.token_nonce == 0) return absl::OkStatus();
     auto goes_on = [&](size_t) {
       std::this_thread::sleep_for(kPreparedPause);

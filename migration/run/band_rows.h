@@ -27,21 +27,21 @@ class BandRows {
   BandRows(const Move& move, internal::Side side, ShardLink& link)
       : move_(move), side_(side), link_(link) {}
 
-  // What the move's ranges have in place: the rows of the fence that touch them.
+  // The rows of the fence that touch the move's ranges now.
   absl::StatusOr<std::vector<internal::FenceRow>> Touching();
   // Makes the rows, at share 0 and `step`, each naming the other shard, and gives the vnodes to
   // them; nothing where that is done. When it returns OK, every write of these vnodes under way
-  // holds one of them. Errors of RecutOf and RegroupFence, after which the next call goes on;
-  // FAILED_PRECONDITION as of Replace. Each call that writers keep from its end doubles `patience`
-  // for the next, up to 8 times of it but not above 2 s, and the next ones name the sessions of
-  // these writers.
+  // holds one of them. Errors of RecutOf and RegroupFence, after which the next call continues;
+  // FAILED_PRECONDITION as of Replace. Each call that writers hold up doubles `patience` for the
+  // next, up to 8 times of it but not above 2 s, and the next ones name the sessions of these
+  // writers.
   absl::Status Make(uint64_t step, uint64_t run, absl::Duration patience);
-  // How many calls of Make, one after the other, writers have kept from its end.
+  // How many calls of Make in a row writers have held up.
   unsigned kept() const { return kept_; }
   // FAILED_PRECONDITION: a range has no row of its own, the rows differ from each other, or they
   // are bound to another server than the one that answers.
   absl::StatusOr<internal::BandFence> Read();
-  // The same, whatever server they are bound to.
+  // The same, for rows that are bound to any server.
   struct Seen {
     internal::BandFence row;
     uint32_t bound_to = 0;  // the server of a row that is not this one's; 0: all are
@@ -54,17 +54,18 @@ class BandRows {
     kOutdated,  // a row is not at `seen` any more: read again
     kBusy,      // writers under way kept the fence for longer than `patience`: nothing changed
   };
-  // Whether nobody keeps the rows locked for longer than `patience`, so that Replace, or the token
-  // of the other shard, finds them free a moment later. Every writer of the vnodes waits meanwhile.
+  // Whether no session keeps the rows locked for longer than `patience`, so that Replace, or the
+  // token of the other shard, finds them free a moment later. Every writer of the vnodes waits
+  // meanwhile.
   absl::StatusOr<bool> Free(absl::Duration patience);
   // Replaces what Read returned, at step `seen`, by `row`. Every writer of the vnodes waits
   // meanwhile. FAILED_PRECONDITION: another runner has taken the move over (`run` is not the
-  // shard's), or the row lets go of orders and an XA transaction that was prepared before has not
+  // shard's), or the row gives up orders and an XA transaction that was prepared before has not
   // ended within `patience`: it has dropped its lock and may still commit.
   absl::StatusOr<Written> Replace(const internal::BandFence& row, uint64_t seen, uint64_t run,
                                   absl::Duration patience);
-  // Of those that kept the fence from the last Free or Replace, where the one before was busy, too:
-  // what LockHolders says.
+  // The text of LockHolders about the sessions that held up the last Free or Replace. Only known
+  // where the call before was busy as well.
   const std::string& holders() const { return holders_; }
 
  private:

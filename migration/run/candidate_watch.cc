@@ -53,7 +53,7 @@ absl::StatusOr<uint64_t> PingIn(ChangeTransaction& transaction, const std::strin
   Change change;
   while (true) {
     LOCUS_ASSIGN_OR_RETURN(bool more, transaction.Next(change));
-    // A ping is a transaction of its own, and the first row tells.
+    // A ping is a transaction of its own, so its first row is enough.
     if (!more || change.kind == ChangeKind::kStatement || change.table->table != kRuns) break;
     if (change.kind != ChangeKind::kUpdate) continue;
     // Taking the run over also changes the row, and leaves a ping there that candidates may have

@@ -32,11 +32,11 @@ absl::StatusOr<std::vector<Candidate>> CandidatesAt(const std::vector<MysqlOptio
 // runner has taken over.
 absl::StatusOr<uint64_t> RaisePing(ShardLink& shard, const std::string& move, uint64_t run);
 
-// Holds back what the failover candidates of a shard do not have yet: if one of them were promoted,
-// the other shard would otherwise have changes that nobody made. A candidate has all that stands
-// before a ping in the shard's log once it shows this ping itself, with the number of the run.
-// GTIDs would not do: on a branch that a former promotion left behind, other changes have the same
-// numbers. Thread safety: none.
+// Holds back changes that the failover candidates of a shard do not have yet. Otherwise, if a
+// candidate were promoted, the other shard would have changes that the new primary lacks. A
+// candidate has everything before a ping in the shard's log once it shows that ping itself, with
+// the number of the run. GTIDs would not do: on a branch that a former promotion left behind, other
+// changes have the same numbers. Thread safety: none.
 class CandidateWatch {
  public:
   // Without candidates nothing is held back.

@@ -15,7 +15,7 @@
 
 namespace locus::mysql {
 
-// In a transaction: nobody takes the run over before it ends.
+// In a transaction: no other runner takes over before it ends.
 absl::Status CheckRun(ShardLink& link, const std::string& move, uint64_t run);
 // Makes the row where it is missing. It may be missing because the move has ended: a former run
 // must not make it again.

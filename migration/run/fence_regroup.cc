@@ -88,7 +88,8 @@ class Regrouping {
     return KeptFence(link_.place(), patience_.wait, holders);
   }
 
-  // The rows that give way are locked as writers lock them, so that they stay as they were read.
+  // The rows that will be replaced are locked as writers lock them, so that they stay as they were
+  // read.
   absl::Status InsertRows() {
     std::vector<std::string> values;
     for (const FenceRow& row : plan_.Inserted()) values.push_back(ValuesOf(row));
@@ -164,8 +165,8 @@ class Regrouping {
     });
   }
 
-  // First those that no writer keeps, without waiting: behind a batch that waits for one vnode the
-  // writers of all would queue.
+  // First the rows that no writer keeps, without waiting. If one batch waited for one vnode, the
+  // writers of all its vnodes would queue behind it.
   absl::Status Point(const std::vector<Pointing>& left) {
     uint32_t batch = kMostBatch;
     std::vector<Pointing> kept;
@@ -189,7 +190,7 @@ class Regrouping {
     return PointKept(kept);
   }
 
-  // Then the others one by one. Nothing else is locked meanwhile, so that nobody deadlocks.
+  // Then the others one by one. Nothing else is locked meanwhile, so there is no deadlock.
   absl::Status PointKept(const std::vector<Pointing>& kept) {
     std::string holders;
     bool busy = false;
@@ -211,10 +212,10 @@ class Regrouping {
                                                " yet"));
   }
 
-  // By the map, rows that change or go have writers of their own vnodes only. Others may have read
-  // one by its range, with SQL of an earlier version, so each is waited for. A row that only has to
-  // end earlier may stay as it is while its writers keep it. A token goes with the vnodes that the
-  // row had when it was written.
+  // Writers that use the map only lock the rows of their own vnodes. SQL of an earlier version may
+  // have read a row by its range, so this waits for the writers of each. A row that only has to end
+  // earlier may stay as it is while its writers keep it. A token goes with the vnodes that the row
+  // had when it was written.
   absl::Status EndRows() {
     for (const RegroupPlan::End& end : plan_.Ends()) {
       if (!end.becomes) {
@@ -319,7 +320,7 @@ absl::StatusOr<std::vector<FenceRow>> StoredFence(ShardLink& link) {
 
 absl::StatusOr<std::vector<OwnRow>> OwnRows(ShardLink& link, const std::vector<FencedRange>& ranges,
                                             bool locking) {
-  // A row that goes on behind its range may be cut by the one that begins there.
+  // A row may reach past its range. The row that begins there then cuts it.
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<OwnRow> rows,
       StoredRows(link,

@@ -13,12 +13,12 @@
 #include "migration/run/shard_link.h"
 #include "routing/fence/fence_row.h"
 
-// How a shard carries out what migration/fence/regroup.h plans.
+// Carries out the plans of migration/fence/regroup.h on a shard.
 
 namespace locus::mysql {
 
-// UNAVAILABLE: writers under way kept rows of the fence for longer than `patience`. `holders`: what
-// LockHolders says of them.
+// UNAVAILABLE: writers under way kept rows of the fence for longer than `patience`. `holders`: the
+// text of LockHolders about them.
 absl::Status KeptFence(const std::string& place, absl::Duration patience,
                        const std::string& holders = "");
 // Put before a statement that waits for the writers of fence rows: all others queue behind it.
@@ -26,8 +26,8 @@ std::string Within(absl::Duration patience);
 // Whether this error of the server means that writers kept a row for longer.
 bool IsBusy(unsigned error);
 
-// All rows of the fence as they are stored, ascending. A row may go on below the next one, so who
-// asks for a range looks at Apart of them, or calls OwnRows.
+// All rows of the fence as they are stored, ascending. A row may reach past the start of the next
+// one, so callers that ask for a range use Apart, or OwnRows.
 absl::StatusOr<std::vector<internal::FenceRow>> StoredFence(ShardLink& link);
 
 // The row that a range has for itself: it begins and ends with the range, once rows are Apart.

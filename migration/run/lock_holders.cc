@@ -11,7 +11,7 @@ namespace locus::mysql {
 
 namespace {
 
-// The server shows the same until nobody has looked for 100 ms.
+// The server renews its list only after 100 ms without a reader.
 constexpr std::chrono::milliseconds kPause{120};
 constexpr size_t kMostNamed = 5;
 

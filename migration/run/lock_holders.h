@@ -10,9 +10,9 @@
 
 namespace locus::mysql {
 
-// Sees who keeps the locks that the statements of `link` wait for during its life: the server shows
-// it only while they wait, so another connection looks. Thread safety: none.
-// Cost: a connection and a thread, where `watches`; otherwise nothing.
+// Finds the sessions that keep locks which statements of `link` wait for during its life. The
+// server shows them only during the wait, so another connection looks. Thread safety: none. Cost: a
+// connection and a thread, where `watches`; otherwise nothing.
 class LockHolders {
  public:
   LockHolders(ShardLink& link, bool watches);

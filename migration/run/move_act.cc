@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runner does to its move.
+// The actions of a runner on its move.
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
@@ -51,7 +51,8 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
       return refused ? Note("taken back", decision.why) : absl::OkStatus();
     }
     case Decision::Kind::kRestore:
-      // A promoted candidate without the refusal would obey the token, and both would accept.
+      // A promoted candidate that lacks the refusal would obey the token, and both shards would
+      // accept the band.
       LOCUS_RETURN_IF_ERROR(CandidatesHave(internal::Other(sight.fences.donor)));
       return Change(sight.fences.donor, Restore(source_row_, target_row_, internal::kCohorts))
           .status();
@@ -82,7 +83,7 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
       return Note("published", absl::StrCat("epoch ", published->epoch()));
     }
     case Decision::Kind::kHold:
-      // Before the hold, which tells the operator to read them.
+      // Before the hold, whose text sends the operator to these notes.
       if (!sight.differs.empty()) LOCUS_RETURN_IF_ERROR(NoteDifferences());
       return Hold(decision.why, false);
     case Decision::Kind::kRepair:
@@ -93,8 +94,8 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
   return absl::OkStatus();
 }
 
-// A promoted source that knows nothing of the end would look for the move in a table that has it no
-// more.
+// A promoted source that does not know of the end would look for the move in a table that no longer
+// has it.
 absl::Status MoveRunner::CandidatesKnowTheEnd() {
   for (Candidate& candidate : source_candidates_) {
     if (absl::c_linear_search(dropped_, candidate.place)) continue;
@@ -126,10 +127,10 @@ absl::Status MoveRunner::Hold(const std::string& why, bool roll_back) {
   wish.hold = roll_back ? "" : why;
   if (roll_back) wish.goal = 0;
   LOCUS_RETURN_IF_ERROR(records_->ChangeWish(move_.name, record_.serial, wish, run_));
-  // A `resume` tries again what has stopped, also one that comes before this runner's next look.
+  // A `resume` starts stopped work again, even if it comes before this runner's next look.
   for (Direction* direction : {&forth_, &back_}) direction->held = true;
   for (Task* task : {&copy_, &compare_, &clean_}) task->held = true;
-  // The hold is the runner's own doing; only what an operator changes later clears an alarm.
+  // The runner itself made this hold. Only a later change by an operator clears an alarm.
   if (alarm_serial_ == record_.serial) alarm_serial_ = record_.serial + 1;
   return Note(roll_back ? "roll back" : "hold", why);
 }
@@ -175,7 +176,7 @@ absl::Status MoveRunner::EnterPhase(Phase phase, const MoveSight& sight) {
                         run_);
 }
 
-// A shard was promoted or restored before the move began: nobody else would bind its vnodes.
+// A shard was promoted or restored before the move began. No other command would bind its vnodes.
 absl::Status MoveRunner::BindUnbegun() {
   const auto now = SteadyClock::now();
   if (now - bound_at_ < kBindPause) return absl::OkStatus();
@@ -201,16 +202,16 @@ absl::Status MoveRunner::BindUnbegun() {
   return absl::OkStatus();
 }
 
-// A shard of the move was promoted or restored. Where the fences of both do not contradict each
-// other, no cohort is accepted twice, and a step that was under way goes on or is taken back; what
-// the new server has of the rows is compared again.
+// A shard of the move was promoted or restored. Where the fences of both shards agree, no cohort is
+// accepted twice, and a step that was under way is finished or taken back. The rows of the new
+// server are compared again.
 absl::Status MoveRunner::Rebind() {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher_.Current());
   // First: a runner that dies here must not leave a shard that is bound and was not compared.
   LOCUS_RETURN_IF_ERROR(
       records_->StartOver(record_, std::max(source_row_.own_lo, target_row_.own_hi)));
-  // A stream may have read a token that the new server lacks: the fences are only what they seem
-  // once it can obey it no more.
+  // A stream may have read a token that the new server lacks. The fences can be trusted only once
+  // it can no longer obey that token.
   EndWorkers();
   const std::optional<uint64_t> word = internal::RandomWord();
   if (!word) return absl::UnavailableError("the system has no randomness for a run's number");
@@ -230,11 +231,11 @@ absl::Status MoveRunner::Rebind() {
                        absl::StrCat((at_source ? source_ : target_)->place(), ": ",
                                     bound.bound.size(), " rows, ", bound.left.size(), " left")));
   }
-  // Nobody has the move now, and this runner takes it again.
+  // The move has no runner now, and this one takes it again.
   return absl::UnavailableError("a shard was bound to another server; beginning anew");
 }
 
-// Nothing of this move is applied any more, by whomever.
+// No process can apply rows of this move any more.
 absl::Status MoveRunner::EndStreams() {
   forth_ = {};
   back_ = {};

@@ -26,8 +26,8 @@ namespace {
 
 constexpr int kMostAttempts = 100;
 
-// A server whose log cannot grow lets its COMMITs wait, and says so nowhere else; it still answers
-// those who read. 0 also where it does not.
+// A server whose log cannot grow makes COMMITs wait and reports it nowhere else; it still answers
+// reads. 0 also where it does not answer.
 int64_t WaitForSpace(ShardLink& link) {
   auto results = link.Run(
       "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE ="
@@ -187,7 +187,7 @@ absl::Status MoveControl::CleanAgain() {
   return records_->Note(move_.name, "cleanup", RoutingTable::kMaxPermyriad, "again");
 }
 
-// A runner would find out only when the move is under way again, and hold it for ever.
+// A runner would find out only after the move is under way again, and would hold it for ever.
 absl::Status MoveControl::MayCleanAgain() {
   // A later move of the same vnodes leaves the fence as this one has left it.
   LOCUS_ASSIGN_OR_RETURN(const std::vector<MoveRecord> records, records_->List());
@@ -216,7 +216,7 @@ absl::Status MoveControl::DropCandidate(const std::string& candidate) {
   return records_->Note(move_.name, "dropped", 0, candidate);
 }
 
-// As a runner does it.
+// In the same way as a runner.
 absl::Status MoveControl::EndRuns(uint32_t share) {
   auto record = records_->Read(move_.name);
   if (absl::IsNotFound(record.status())) return absl::OkStatus();

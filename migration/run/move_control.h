@@ -20,16 +20,16 @@
 
 namespace locus::mysql {
 
-// What a command sees of a move, from any host.
+// The state of a move as a command sees it, from any host.
 struct MoveView {
   std::optional<MoveRecord> record;  // nullopt: it was never begun
-  // The fences; nullopt: not there, or the shard does not answer: then why.
+  // The fences. nullopt: there is none, or the shard does not answer; then the reason is set.
   std::optional<internal::BandFence> source, target;
   std::string source_trouble, target_trouble;
   // How many sessions wait on each shard until its disk has space again.
   int64_t source_waits_for_space = 0, target_waits_for_space = 0;
   internal::Situation fences;  // of both; kImpossible where one is missing
-  // The move goes on with other tables than this file's: then which. Empty: they are the same.
+  // The move's own tables, where they differ from this file's. Empty: they are the same.
   std::string other_tables;
 
   // Whether the share is known: both fences could be read.
@@ -43,7 +43,7 @@ struct MoveView {
   internal::Standing standing() const;
 };
 
-// Reads what a move's shards know of it, and writes what an operator wants. Thread safety: none.
+// Reads the state of a move from its shards, and writes an operator's wishes. Thread safety: none.
 class MoveControl {
  public:
   // Does not connect. Passwords are kept in memory that core dumps omit.
@@ -58,11 +58,11 @@ class MoveControl {
   // The record of a move that has none yet, with the pace of its file. Errors of
   // MoveRecords::Begin.
   absl::Status Begin(const MovePace& pace);
-  // Replaces the wish by what `ask` makes of it, again where somebody else changed it meanwhile;
-  // returns the wish that is now in force. Nothing is written where it stays the same, or with
-  // `dry`. NOT_FOUND: the move was never begun.
+  // Replaces the wish by the one that `ask` makes of it, and repeats that if another command
+  // changed it meanwhile. Returns the wish that is now in force. Nothing is written where it stays
+  // the same, or with `dry`. NOT_FOUND: the move was never begun.
   using Ask = std::function<absl::StatusOr<internal::Wish>(const internal::Standing&)>;
-  // `what` stands in the history.
+  // `what` is written to the history.
   enum class Needs {
     kFences,  // UNAVAILABLE: a shard of a move that has fences does not answer
     kRecord,  // what is asked does not depend on the share, which may be unknown
@@ -70,8 +70,9 @@ class MoveControl {
   absl::StatusOr<internal::Wish> Change(const std::string& what, const Ask& ask, bool dry,
                                         Needs needs = Needs::kFences);
 
-  // Of a move that is DONE and kept nothing: what its cleanup left, or what came back since, as
-  // where a shard was promoted or restored. Reads one row of each vnode range and table.
+  // For a move that is DONE and kept nothing: rows that its cleanup left, or that came back since,
+  // for instance when a shard was promoted or restored. Reads one row of each vnode range and
+  // table.
   struct Remains {
     std::vector<std::string> marks;  // "orders-a: locus_moved_table", ...: a cleanup removes them
     std::string rows;  // where the source has rows again, which no cleanup deletes; empty: none
@@ -85,8 +86,8 @@ class MoveControl {
   // the call.
   absl::Status CleanAgain();
 
-  // Nothing waits for this failover candidate, "host:port", any more. NOT_FOUND: the move was never
-  // begun.
+  // From now on nothing waits for this failover candidate, "host:port". NOT_FOUND: the move was
+  // never begun.
   absl::Status DropCandidate(const std::string& candidate);
 
   // Whether the rows of this move, on both shards, may be bound to the servers that answer: where
@@ -100,7 +101,8 @@ class MoveControl {
   };
   absl::StatusOr<Bindable> MayBind(const RoutingTable& table, bool dry);
 
-  // What is lost, wrong, or in excess on either shard. NOT_FOUND: the move was never begun.
+  // Objects that are lost, wrong, or in excess on either shard. NOT_FOUND: the move was never
+  // begun.
   absl::StatusOr<std::vector<RepairFinding>> Findings();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runner sees of its move.
+// How a runner looks at its move.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ constexpr std::chrono::milliseconds kGatesPause{500};
 constexpr std::chrono::milliseconds kTablePause{500};
 constexpr char kCommandGate[] = "command";
 constexpr absl::Duration kCommandTime = absl::Seconds(5);
-// How long what can wait is left out while a band is on its way.
+// How long slow looks are left out while a band is on its way.
 constexpr std::chrono::milliseconds kQuiet{500};
 
 bool HasForth(Phase phase) { return phase >= Phase::kStreaming && phase <= Phase::kFinalizing; }
@@ -46,7 +46,7 @@ bool HasFences(Phase phase) { return phase >= Phase::kPrepared; }
 
 absl::Status MoveRunner::MaintainWorkers() {
   const Phase phase = record_.phase;
-  // What broke stays for a repair to look at.
+  // A broken stream stays as it is, for a repair to look at.
   const bool held = !record_.wish.hold.empty() || record_.wish.repair.any();
   keep_ = record_.wish.keep;
   const internal::Seeding& seeding = record_.seeding;
@@ -58,7 +58,7 @@ absl::Status MoveRunner::MaintainWorkers() {
       return absl::OkStatus();
     }
     if (direction.worker) {
-      // What broke is tried again once the move was held for it and somebody resumed it.
+      // A broken stream is tried again once the move was held for it and an operator resumed it.
       const StreamWorker::Sight seen = direction.worker->sight();
       const bool broken = !seen.broken.ok() || seen.counts.rogue > 0 || seen.counts.unguarded > 0;
       direction.held = broken && (held || direction.held);
@@ -136,7 +136,7 @@ absl::Status MoveRunner::SendPing(Direction& direction, ShardLink& shard) {
   return absl::OkStatus();
 }
 
-// Writers wait for what the shards do now: nothing else is asked of them for a moment.
+// Writers wait for the shards, so for a moment this runner asks them nothing else.
 bool MoveRunner::BandIsOnItsWay() const {
   return step_open_ && SteadyClock::now() - let_go_at_ < kQuiet;
 }
@@ -151,7 +151,7 @@ absl::StatusOr<MoveSight> MoveRunner::Look() {
   sight.alarm = alarm_;
   if (HasFences(record_.phase)) {
     const absl::Status looked = LookAtFences(sight);
-    // Behind the last step nothing is decided by them; a move may be aborted before they are there.
+    // After the last step nothing depends on them, and a move may be aborted before they exist.
     if (!looked.ok() && record_.phase < Phase::kFinalized) {
       if (absl::IsUnavailable(looked) || absl::IsAborted(looked)) return looked;
       sight.fences = {};
@@ -191,7 +191,8 @@ absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
   if (sight.fences.kind == Situation::Kind::kAgreed) {
     if (step_open_) {
       step_open_ = false;
-      // The recipient's stream knows when it gave its shard the band, this only when it looks.
+      // The recipient's stream knows when its shard got the band. This runner only knows when it
+      // looked.
       const Direction& took = step_forth_ ? forth_ : back_;
       auto accepted = took.worker ? took.worker->sight().accepted_at : now;
       if (accepted <= let_go_at_) accepted = now;
@@ -218,7 +219,7 @@ absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
   return absl::OkStatus();
 }
 
-// A wish that was changed meanwhile has what had failed tried again.
+// If the wish was changed meanwhile, failed work is tried again.
 void MoveRunner::TakeOver(const Kept& kept) {
   const auto now = SteadyClock::now();
   share_since_ = now - absl::ToChronoNanoseconds(kept.at_share);
@@ -290,7 +291,7 @@ std::string MoveRunner::FirstDifference() {
 
 void MoveRunner::LookAtTable(MoveSight& sight) {
   const auto now = SteadyClock::now();
-  // A place that hangs must not keep a band waiting that is to be taken back.
+  // A table place that hangs must not delay a band that is to be taken back.
   const bool between = HasFences(record_.phase) && sight.fences.kind != Situation::Kind::kAgreed &&
                        sight.fences.kind != Situation::Kind::kImpossible;
   if (now - table_read_at_ >= kTablePause && !between) {
@@ -319,7 +320,7 @@ absl::Status MoveRunner::LookAtGates(MoveSight& sight) {
   const auto all_open = [&] {
     return std::all_of(gates_.begin(), gates_.end(), [](const Gate& gate) { return gate.ok; });
   };
-  // A command is for those who step, and costs what it costs: the other gates come first.
+  // A command may be expensive, so it runs only before a step, after the other gates.
   const bool due = steps && !options_.gates.command.empty() &&
                    record_.wish.goal > sight.fences.share &&
                    (sight.fences.share == 0 || sight.at_share >= record_.wish.dwell);
@@ -339,7 +340,7 @@ absl::Status MoveRunner::LookAtGates(MoveSight& sight) {
   });
   if (open || !steps) gates_ok_at_ = now;
   sight.gates_fail = absl::FromChrono(now - gates_ok_at_);
-  // That the streams of a runner that has just begun lag is no reason to take its patience away.
+  // The streams of a runner that has just started lag; that must not use up its patience.
   const bool streams = sight.forth.passed && (sight.back.passed || !HasBack(record_.phase));
   if (streams && (open || !steps)) kept_gates_fail_ = absl::ZeroDuration();
   if (streams) sight.gates_fail += kept_gates_fail_;

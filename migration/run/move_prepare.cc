@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runner makes in both shards before its move.
+// The tables and triggers that a runner makes in both shards before its move.
 #include "absl/strings/str_cat.h"
 #include "locus/migration/shard_fence.h"
 #include "migration/fence/moved_tables.h"
@@ -35,7 +35,7 @@ absl::Status ReadTables(ShardLink& link, const Move& move, const MoveShard& shar
   return facts.schema.status();
 }
 
-// As preflight judges them: `move run` may begin a move that nobody has looked at.
+// The same rules as preflight: `move run` may begin a move for which preflight never ran.
 absl::Status JudgeTables(ShardLink& source, ShardLink& target, const Move& move) {
   preflight::Facts facts;
   facts.move = move.name;

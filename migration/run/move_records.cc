@@ -26,10 +26,10 @@ using internal::Wish;
 
 namespace {
 
-// Records that one statement reads: of ended moves, too, there may be any number.
+// Records that one statement reads. There may be any number, because ended moves stay.
 constexpr size_t kMovesAtOnce = 100;
 constexpr size_t kMostEvents = 1'000'000;
-// Of texts that quote servers: a little less than the columns hold.
+// The longest text that quotes a server: a little less than the columns hold.
 constexpr size_t kMostHoldBytes = 990, kMostTextBytes = 8000, kMostRunnerBytes = 240;
 
 constexpr char kCreateMoves[] =
@@ -88,7 +88,7 @@ std::string VnodesText(const std::vector<FencedRange>& ranges) {
   });
 }
 
-// What a move file says of a table, on one line.
+// The settings of a table in a move file, on one line.
 std::string TextOf(const MovedTable& table) {
   std::string order;
   switch (table.guard.key) {
@@ -132,8 +132,8 @@ std::optional<std::vector<FencedRange>> VnodesIn(const std::string& text) {
   return ranges;
 }
 
-// For a column of a little more than `most` characters, whatever the bytes are: what is no harmless
-// character becomes up to four of them.
+// For a column of a little more than `most` characters, from any bytes: each byte that is not a
+// harmless character becomes up to four characters.
 std::string Fitting(const std::string& text, size_t most) {
   constexpr size_t kDots = 3;
   const std::string shown = internal::Printable(text, most);
@@ -311,7 +311,7 @@ absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& le
     }
   }
   LOCUS_RETURN_IF_ERROR(NoteTables(name, tables));
-  // A connection that was made anew since then has no lock: then nothing is put.
+  // A new connection has no lock, so then nothing is written.
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> put,
       link_.Run(absl::StrCat("INSERT INTO locus_move (move, source, target, vnodes, phase, started,"
@@ -400,7 +400,7 @@ absl::StatusOr<bool> MoveRecords::Claim(const std::string& name, uint64_t run,
                              " NOW(6) - INTERVAL ",
                              absl::ToInt64Microseconds(patience), " MICROSECOND)"),
                 {kNoRows});
-  // Then no move was begun there, as the reader of its record says.
+  // Then no move was begun there; the reader of its record reports that.
   if (link_.error() == kNoSuchTable) return false;
   LOCUS_RETURN_IF_ERROR(results.status());
   return (*results)[0].affected == 1;

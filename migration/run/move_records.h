@@ -17,16 +17,16 @@
 
 namespace locus::mysql {
 
-// What the source of a move keeps of it, in a row of locus_move: what the operator asked for, how
-// far it has come, and who runs it.
+// The record of a move, a row of locus_move in its source: the operator's wish, how far the move
+// has come, and its runner.
 struct MoveRecord {
   std::string name;
   internal::Phase phase = internal::Phase::kPlanned;
   internal::Wish wish;
   uint64_t serial = 0;  // rises with each change of the wish
-  uint64_t run = 0;     // the token of the runner; 0: nobody ever ran it
+  uint64_t run = 0;     // the token of the runner; 0: it never had one
   std::string runner;   // host and process, for people
-  // Since the runner last said that it lives, by the shard's clock.
+  // Since the runner's last sign of life, by the shard's clock.
   absl::Duration silent = absl::InfiniteDuration();
   // Failover candidates "host:port" that nothing waits for any more.
   std::vector<std::string> dropped;
@@ -48,8 +48,8 @@ struct MoveEvent {
   std::string text;
 };
 
-// The rows of one shard about the moves of which it is the source. Every command writes wishes
-// here, and reads what runners wrote; so commands work from any host. Thread safety: none.
+// The rows of one shard about the moves of which it is the source. Commands write wishes here and
+// read the runners' notes, so they work from any host. Thread safety: none.
 class MoveRecords {
  public:
   // `link` outlives it.
@@ -65,13 +65,13 @@ class MoveRecords {
   absl::StatusOr<MoveRecord> Read(const std::string& name);
 
   // Puts the record of a move that has none; OK where it has one of the same shards and vnodes.
-  // Notes what the move file says of the tables (CheckTables), again while the move is PLANNED;
-  // none: notes nothing. FAILED_PRECONDITION: it has a record of other shards or vnodes. Another
-  // move of these vnodes has not ended. INVALID_ARGUMENT: it has begun with other tables.
+  // Notes the tables of the move file (CheckTables), again while the move is PLANNED; no tables:
+  // notes nothing. FAILED_PRECONDITION: it has a record of other shards or vnodes. Another move of
+  // these vnodes has not ended. INVALID_ARGUMENT: it has begun with other tables.
   absl::Status Begin(const std::string& name, const MoveLeg& leg, const internal::Wish& wish,
                      const std::vector<MovedTable>& tables = {});
-  // INVALID_ARGUMENT: the move was begun with other tables, or other columns of them. Somebody who
-  // runs it with fewer tables would leave rows behind.
+  // INVALID_ARGUMENT: the move was begun with other tables, or other columns of them. A runner with
+  // fewer tables would leave rows behind.
   absl::Status CheckTables(const std::string& name, const std::vector<MovedTable>& tables);
   // Where the serial is still `seen`; ABORTED: it is not: read again. `run`: of the runner that
   // changes it; then also ABORTED where another one has taken over.
@@ -85,11 +85,11 @@ class MoveRecords {
   // Nothing waits for this candidate any more; to be called when it was fenced off.
   absl::Status DropCandidate(const std::string& name, const std::string& candidate);
 
-  // Becomes the runner, if nobody is, or if the runner has been silent for `patience`. Returns
+  // Becomes the runner, if there is none, or if the runner has been silent for `patience`. Returns
   // whether it did.
   absl::StatusOr<bool> Claim(const std::string& name, uint64_t run, const std::string& runner,
                              absl::Duration patience);
-  // Says that the runner lives. FAILED_PRECONDITION: another one has taken over.
+  // Stores a sign of life of the runner. FAILED_PRECONDITION: another one has taken over.
   absl::Status Beat(const std::string& name, uint64_t run, const std::string& status);
   // Ends being the runner.
   absl::Status Release(const std::string& name, uint64_t run);
@@ -102,9 +102,9 @@ class MoveRecords {
                            const internal::Seeding& seeding);
 
   // Takes the move from its runner, before a promoted server is bound: the next runner has a number
-  // that nobody who stayed on the old server's branch of the log has seen. What was compared is to
-  // be compared again; before the first step (`share` 0) what was copied is looked through again,
-  // too: the new server may lack the end of it. Errors of SetPhase.
+  // that no runner on the old server's branch of the log has seen. The comparison starts again.
+  // Before the first step (`share` 0) the copy is checked again as well, because the new server may
+  // lack the end of it. Errors of SetPhase.
   absl::Status StartOver(const MoveRecord& seen, uint32_t share);
 
   // `run`: of the runner that notes it; nothing is noted where another one has taken over.

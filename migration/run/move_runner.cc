@@ -22,7 +22,7 @@ using SteadyClock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::milliseconds kRound{50};
-// While a band is between the shards its writers wait for what is done here.
+// While a band is between the shards, its writers wait for this loop.
 constexpr std::chrono::milliseconds kUrgentRound{2};
 constexpr std::chrono::seconds kStandbyRound{1};
 // Between rounds that fail, at most; while a band is between the shards.
@@ -119,7 +119,7 @@ absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
     const std::optional<uint64_t> word = internal::RandomWord();
     if (!word) return absl::UnavailableError("the system has no randomness for a run's number");
     run_ = (*word & INT64_MAX) | 1;
-    // Before it is the runner: the one that is, and has the right file, goes on.
+    // Before it becomes the runner, so that a runner with the right file is not disturbed.
     const absl::Status tables = records_->CheckTables(move_.name, move_.tables);
     if (absl::IsInvalidArgument(tables)) return tables;
     auto claimed = records_->Claim(move_.name, run_, options_.name, options_.take_over_after);
@@ -143,8 +143,8 @@ absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
   return absl::OkStatus();
 }
 
-// DATA_LOSS: this move was begun, and its record is gone. The shards name it where a runner had it,
-// whoever that was; a fence alone may be that of an earlier move.
+// DATA_LOSS: this move was begun, and its record is gone. The shards name the move if any runner
+// had it. A fence alone may be that of an earlier move.
 absl::Status MoveRunner::CheckNeverBegun() {
   bool begun = begun_;
   for (ShardLink* link : {source_.get(), target_.get()}) {
@@ -163,8 +163,7 @@ absl::Status MoveRunner::CheckNeverBegun() {
                                           "restore it from a backup of that shard"));
 }
 
-// What former runners have under way ends before this one begins, and nothing of theirs is
-// written afterwards.
+// Transactions of former runners end before this one begins, and they write nothing afterwards.
 absl::Status MoveRunner::BurnOtherRuns() {
   if (options_.before_statement) options_.before_statement("burn the runs of others");
   return BurnRuns({source_.get(), target_.get()}, move_.name, run_);
@@ -208,7 +207,7 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
       } else if (status.ok()) {
         status = BurnOtherRuns();
         burnt = status.ok();
-        // Somebody may have taken over meanwhile: look again.
+        // Another runner may have taken over meanwhile: look again.
         if (burnt) continue;
       }
     }
@@ -222,7 +221,7 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
     }
     trouble_ = std::string(status.message());
     Tell(true);
-    // A look at the record tells whether it is this runner that has been taken over.
+    // The record shows whether another runner has taken this move over.
     if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsAborted(status) &&
         alarm_.empty()) {
       alarm_ = trouble_;
@@ -231,12 +230,12 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
     const Situation::Kind kind = last_sight_.fences.kind;
     const bool between =
         step_open_ || (kind != Situation::Kind::kAgreed && kind != Situation::Kind::kImpossible);
-    // What fails while it looks never comes to decide so.
+    // A failure during the look must lead here as well: it never reaches the decision.
     if (!status.ok() && !alarm_.empty() && !between && record_.run == run_ &&
         record_.wish.hold.empty()) {
       Hold(alarm_, false).IgnoreError();
     }
-    // A runner that waits for a shard lives: nobody need take over.
+    // A runner that waits for a shard is alive, so no other should take over.
     if (!status.ok() && record_.run == run_) Beat(last_sight_, {}).IgnoreError();
     if (status.ok()) {
       pauses.Reset();
@@ -263,7 +262,7 @@ absl::Status MoveRunner::Round() {
     gates_read_at_ = {};
   }
   seen_serial_ = record_.serial;
-  // Somebody has looked and changed the wish: try again.
+  // An operator has looked and changed the wish: try again.
   if (!alarm_.empty() && record_.serial != alarm_serial_ && record_.wish.hold.empty()) {
     alarm_.clear();
     taken_back_ = 0;
@@ -274,7 +273,7 @@ absl::Status MoveRunner::Round() {
   last_sight_ = sight;
   LOCUS_RETURN_IF_ERROR(Act(decision, sight));
   if (IsOver(record_.phase)) {
-    // What stays in the record for those who look later.
+    // Stays in the record, for commands that read it later.
     sight.phase = record_.phase;
     decision = {};
   }

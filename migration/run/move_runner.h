@@ -27,17 +27,25 @@
 #include "migration/run/task_worker.h"
 #include "src/base/run/backoff.h"
 
+// How a move runs. MoveRunner is one loop. It looks at both shards (MoveSight, move_look.cc),
+// decides (Decide, migration/cut_over/coordinator.h), and acts (move_act.cc). Two StreamWorkers
+// apply the streams, and TaskWorkers copy, compare and delete rows, each on a thread of its own
+// (move_tasks.cc). BandRows changes the fence rows of a step (move_step.cc). MoveRecords keeps the
+// phase and the operator's wish in the source shard; commands write wishes there through
+// MoveControl, from any host. Each shard is reached through a ShardLink. The loop decides only by
+// what it reads from the shards, so any runner can take over.
+
 namespace locus::mysql {
 
 struct RunnerOptions {
   MovePace pace;
   MoveGates gates;
-  // How long the runner of a move may be silent before another one takes over. Longer: a move
-  // stands still longer after its runner has died.
+  // How long the runner of a move may be silent before another one takes over. Longer: a move waits
+  // longer after its runner has died.
   absl::Duration take_over_after = absl::Seconds(10);
   // The replicas of either shard that a failover may promote, with an account that reads locus_run
-  // there. What one of them does not have is not applied to the other shard, so none of them may be
-  // away for long.
+  // there. Changes that one of them lacks are not applied to the other shard, so none of them may
+  // be away for long.
   std::vector<MysqlOptions> source_candidates, target_candidates;
   // How long a shard may send nothing of its log, not even a heartbeat; 3 s to 1 h. Shorter: cut
   // networks are noticed earlier, and a server that looks for a position in silence is cut off.
@@ -52,18 +60,18 @@ struct RunnerOptions {
   absl::Status Check() const;
 };
 
-// What a runner knows of its move, for metrics. While another one acts it is what this one saw
-// last.
+// The state of a move as its runner knows it, for metrics. While another runner acts, it is the
+// state that this one saw last.
 struct MoveProgress {
   bool acts = false;      // it is this runner that acts
   bool unbegun = false;   // the move has no record yet, for which this runner waits
   bool looked = false;    // the rest is set
   bool troubled = false;  // the last round could not be finished: a shard does not answer, ...
-  bool held = false;      // no step is made until somebody says so
+  bool held = false;      // no step is made until a command resumes it
   bool over = false;      // DONE or ABORTED
   std::string state;      // that people see
   uint32_t share = 0, goal = 0;  // permyriad
-  // Of the streams; infinite: one stands still, or there is none.
+  // Of the streams; infinite: one does not advance, or there is none.
   absl::Duration lag_forth = absl::InfiniteDuration(), lag_back = absl::InfiniteDuration();
   RowProgress::Sight copied, compared;  // `left` is infinite while they wait
   uint64_t differences = 0;
@@ -92,7 +100,7 @@ class MoveRunner {
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // What one of two directions needs besides its worker.
+  // The state of one of two directions, besides its worker.
   struct Direction {
     std::unique_ptr<StreamWorker> worker;
     Pings pings;
@@ -106,8 +114,8 @@ class MoveRunner {
     internal::Phase phase = internal::Phase::kPlanned;  // that it was begun in
     bool held = false;                                  // the move has been held since it failed
   };
-  // What makes writers wait while it waits for others itself, so that it is not tried at once again
-  // after it failed.
+  // Work that makes writers wait while it waits for others itself. After a failure it pauses before
+  // the next try.
   struct Intrusion {
     internal::Backoff pauses;
     TimePoint next_at;
@@ -137,7 +145,7 @@ class MoveRunner {
   absl::Status BurnOtherRuns();
   void EndWorkers();
 
-  // move_look.cc: what is there.
+  // move_look.cc: looks.
   absl::Status MaintainWorkers();
   absl::StatusOr<std::vector<std::unique_ptr<ShardLink>>> CandidatesOf(internal::Side recipient);
   absl::Status SendPing(Direction& direction, ShardLink& shard);
@@ -153,7 +161,7 @@ class MoveRunner {
   absl::StatusOr<std::vector<internal::Gate>> ReadGates(const internal::MoveSight& sight);
   internal::Gate AskCommand(const internal::MoveSight& sight);
 
-  // move_act.cc: what is done.
+  // move_act.cc: acts.
   absl::Status Act(const internal::Decision& decision, const internal::MoveSight& sight);
   absl::Status EnterPhase(internal::Phase phase, const internal::MoveSight& sight);
   absl::Status Prepare();
@@ -169,13 +177,13 @@ class MoveRunner {
   absl::Status Hold(const std::string& why, bool roll_back);
   absl::Status Note(const std::string& kind, const std::string& text);
 
-  // move_tasks.cc: what is done on threads of their own.
+  // move_tasks.cc: work on other threads.
   absl::Status Copy(const std::atomic<bool>& stop);
   absl::Status CopyTo(internal::Side recipient, const std::atomic<bool>& stop);
   absl::Status Compare(const std::atomic<bool>& stop);
   absl::Status Clean(const std::atomic<bool>& stop);
 
-  // move_step.cc: how fences get their rows, and a band is handed over.
+  // move_step.cc: gives fences their rows, and hands a band over.
   absl::Status PrepareFences();
   absl::StatusOr<bool> RegroupFences();
   absl::Status CandidatesHave(internal::Side side);
@@ -186,7 +194,7 @@ class MoveRunner {
   absl::Status CheckGuards();
   absl::Status LetGo(uint32_t share);
 
-  // move_repair.cc: what is mended.
+  // move_repair.cc: repairs.
   absl::Status CheckTriggers(ShardLink& link);
   absl::Status Repair(const internal::Decision& decision, const internal::MoveSight& sight);
   absl::Status MendTriggers(ShardLink& link);
@@ -199,7 +207,7 @@ class MoveRunner {
   std::string WhyWaits(const Task& task) const;
   std::string WhyWaits(const Task& task, const RowProgress::Sight& seen) const;
   RowProgress::Sight SightOf(const RowProgress& progress, const Task& task) const;
-  // What a runner that takes over goes on with.
+  // The state from which a runner that takes over continues.
   struct Kept {
     uint64_t step = 0, serial = 0;  // of the wish
     uint32_t share = UINT32_MAX, taken_back = 0;
@@ -249,16 +257,16 @@ class MoveRunner {
   std::string unguarded_;           // as MoveSight's
   int unguarded_looks_ = 0;         // in a row
   TimePoint guards_read_at_, bound_at_;
-  // For a trigger, who uses its table waits for up to a second.
+  // A trigger makes users of its table wait for up to a second.
   static constexpr internal::Backoff::Policy kTriggerPauses{absl::Seconds(2), absl::Seconds(30),
                                                             0.5};
   Intrusion prepares_{internal::Backoff(kTriggerPauses), {}, {}};
   Intrusion mends_{internal::Backoff(kTriggerPauses), {}, {}};
   Intrusion removes_{internal::Backoff(kTriggerPauses), {}, {}};
-  // For a step, who writes the vnodes waits for up to fence_wait.
+  // A step makes writers of the vnodes wait for up to fence_wait.
   static constexpr absl::Duration kLongestStepPause = absl::Seconds(5);
   Intrusion steps_;
-  // The same for what ends a step, for which a band waits.
+  // The same for the end of a step, for which a band waits.
   Intrusion changes_{internal::Backoff({absl::Milliseconds(50), absl::Seconds(1), 0.5}), {}, {}};
   TimePoint busy_since_, busy_at_;  // steps have been kept from the fence, the first and the last
   std::string alarm_;

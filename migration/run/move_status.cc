@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runner says of its move: the status that every command can read, and the samples of its
-// history.
+// The reports of a runner: the status that every command can read, and the samples of the history.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds kBeatPause{1};
 constexpr std::chrono::seconds kSamplePause{2}, kRestingPause{30};
 
-// -1: it stands still.
+// -1: it does not move.
 double LagOf(const internal::StreamSight& stream) {
   return stream.lag == absl::InfiniteDuration() ? -1 : absl::ToDoubleMilliseconds(stream.lag);
 }
@@ -35,7 +34,7 @@ double Quantile(std::vector<double> values, double part) {
 
 }  // namespace
 
-// Why it does not go on; empty: it does, or is not begun.
+// Why the move waits; empty: it does not, or has not begun.
 std::string MoveRunner::WhyWaits(const Task& task) const {
   if (!task.worker) return "";
   const TaskWorker::Sight seen = task.worker->sight();
@@ -50,7 +49,7 @@ std::string MoveRunner::TasksWait() const {
   return "";
 }
 
-// Also of one that says nothing, as where the shard's commits wait for space.
+// Also for a worker without an error, for instance while the shard's commits wait for space.
 std::string MoveRunner::WhyWaits(const Task& task, const RowProgress::Sight& seen) const {
   std::string why = WhyWaits(task);
   if (!why.empty() || !task.worker || task.worker->sight().done || !seen.stands_still()) return why;
@@ -78,8 +77,8 @@ MoveRunner::Kept MoveRunner::WaitsNow() const {
           busy_since_ == TimePoint() ? absl::ZeroDuration() : since(busy_since_)};
 }
 
-// Ages, not times: nobody watches a move while it has no runner, and clocks of servers differ. How
-// long a token has been on its way begins anew: the streams that bring it do, too.
+// Ages, not times: a move without a runner is not watched, and clocks of servers differ. The age of
+// a token starts again from 0, because the streams that bring it start again.
 void MoveRunner::TakeWaits() {
   kept_.reset();
   kept_gates_fail_ = absl::ZeroDuration();
@@ -220,7 +219,7 @@ absl::Status MoveRunner::Beat(const MoveSight& sight, const Decision& decision) 
   LOCUS_RETURN_IF_ERROR(records_->Beat(move_.name, run_, StatusJson(sight, decision)));
   beat_at_ = now;
   last_state_ = state;
-  // A move that waits for people may do so for months.
+  // A move may wait for an operator for months.
   const bool rests = sight.phase == internal::Phase::kPlanned ||
                      sight.phase == internal::Phase::kFinalized ||
                      (sight.phase == internal::Phase::kReady &&

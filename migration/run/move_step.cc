@@ -18,7 +18,7 @@ using SteadyClock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kMostUnguardedRounds = 40;
-// Steps that were kept from the fence longer ago are none of the same row.
+// A step that writers held up longer ago does not count for the same row.
 constexpr std::chrono::seconds kBusyForgotten{20};
 
 }  // namespace
@@ -87,7 +87,7 @@ absl::Status MoveRunner::KeptFrom(Side side) const {
                    (source ? source_bands_ : target_bands_)->holders());
 }
 
-// Whether it was replaced. Where somebody was faster, the next look sees it. Those who wrote
+// Whether it was replaced. Where another session was faster, the next look sees it. Those who wrote
 // longest go first.
 absl::StatusOr<bool> MoveRunner::Change(Side side, const std::optional<BandFence>& row) {
   if (!row) return false;
@@ -111,8 +111,8 @@ absl::Status MoveRunner::HoldBusyStep(const absl::Status& busy) {
   return Hold(absl::StrCat("again and again: ", busy.message()), false);
 }
 
-// The guards are what a step relies on. They seem to be missing while another move makes triggers
-// on the same table: only what is missing for longer is.
+// A step relies on the guards. They seem to be missing while another move makes triggers on the
+// same table, so only guards that are missing for longer count.
 absl::Status MoveRunner::CheckGuards() {
   for (const ShardLink* link : {source_.get(), target_.get()}) {
     LOCUS_ASSIGN_OR_RETURN(ShardFence fence,
@@ -143,7 +143,8 @@ absl::Status MoveRunner::LetGo(uint32_t share) {
   auto written = BandRows::Written::kDone;
   bool busy = false;
   const absl::Status status = Sparingly(steps_, [&]() -> absl::Status {
-    // Once the donor has let go, the band waits for as long as somebody keeps the recipient's row.
+    // Once the donor has given the band up, its writers wait for as long as a session keeps the
+    // recipient's row locked.
     LOCUS_ASSIGN_OR_RETURN(const bool free,
                            (forth ? target_bands_ : source_bands_)->Free(options_.pace.fence_wait));
     before = SteadyClock::now();

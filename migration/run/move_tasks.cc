@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runner does to its move on threads beside its own: copies, compares and deletes rows.
+// The work of a runner on other threads: copies, compares and deletes rows.
 #include <algorithm>
 
 #include "absl/cleanup/cleanup.h"
@@ -36,14 +36,14 @@ constexpr absl::Duration kUniqueValuePause = absl::Milliseconds(200);
 }  // namespace
 
 absl::Status MoveRunner::Copy(const std::atomic<bool>& stop) {
-  // An attempt goes on where the last one, or a former runner, has ended.
+  // An attempt continues where the last one, or a former runner, ended.
   copied_.BeginAgain(SteadyClock::now());
   if (copies_forth_) LOCUS_RETURN_IF_ERROR(CopyTo(Side::kTarget, stop));
   return copies_back_ ? CopyTo(Side::kSource, stop) : absl::OkStatus();
 }
 
-// What the other shard accepts, which no step changes before the comparison: of other orders it has
-// copies itself, and what somebody wrote to those past the guards stays where it is.
+// Only orders that the other shard accepts, which no step changes before the comparison. Of other
+// orders that shard has copies itself; writes to them that passed the guards are not copied back.
 absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
   const bool forth = recipient == Side::kTarget;
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> from, (forth ? source_ : target_)->Another());
@@ -54,7 +54,7 @@ absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
   LOCUS_ASSIGN_OR_RETURN(const BandFence own,
                          BandRows(move_, internal::Other(recipient), *from).Read());
   if (own.own_lo >= own.own_hi) return absl::OkStatus();
-  // What a candidate does not have must not come to the other shard by the copy either.
+  // A row that a candidate lacks must not reach the other shard by the copy either.
   LOCUS_ASSIGN_OR_RETURN(auto candidates, CandidatesOf(recipient));
   CandidateWatch watch(std::move(candidates), move_.name, run_);
   const auto wait = [&] { return watch.WaitForAll(*from, stop); };
@@ -83,7 +83,7 @@ absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
     copying.ranges = move_.ranges;
     copying.chunk_time = options_.pace.chunk_time;
     if (!watch.empty()) copying.before_write = wait;
-    // Rows that were written meanwhile come by the stream, which must not be left behind.
+    // Rows that are written meanwhile come by the stream, so the copy must not outrun it by far.
     copying.pause = [this, &stop] {
       const bool behind = copy_lag_ms_ > kMostLagMs && !stop;
       return behind ? absl::Milliseconds(200) : absl::ZeroDuration();
@@ -92,8 +92,8 @@ absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
     std::optional<SteadyClock::time_point> conflict_since;
     for (bool more = true; more && !stop;) {
       absl::StatusOr<bool> copied = copier->CopyChunk();
-      // Another row had the value before, and the stream has not brought yet that it has another
-      // one: the same rows are read again behind it.
+      // Another row had the value before, and the stream has not yet brought that row's new value.
+      // Once it has, the same rows are read again.
       if (IsUniqueConflict(copied.status())) {
         const auto now = SteadyClock::now();
         if (!conflict_since) conflict_since = now;
@@ -153,7 +153,7 @@ absl::Status MoveRunner::Compare(const std::atomic<bool>& stop) {
   }
   for (bool more = true; more && !stop;) {
     absl::StatusOr<bool> compared = verifier->VerifySlice();
-    // Streams that do not pass wait for a shard; so does this.
+    // A stream that makes no progress waits for a shard; so does this.
     if (absl::IsDeadlineExceeded(compared.status())) {
       return absl::UnavailableError(compared.status().message());
     }
@@ -164,8 +164,8 @@ absl::Status MoveRunner::Compare(const std::atomic<bool>& stop) {
   }
   const VerifierCounts& counts = verifier->counts();
   if (counts.differences == 0 && counts.still_changing > 0) {
-    // No difference: clients write them faster than the streams follow, which may soon be
-    // otherwise.
+    // This is no difference: clients write these rows faster than the streams follow. It may soon
+    // change.
     return absl::UnavailableError(absl::StrCat(
         counts.still_changing, " rows were written whenever they were compared, beginning anew: ",
         TextOf(verifier->differences().front())));

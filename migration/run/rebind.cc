@@ -29,7 +29,7 @@ constexpr RegroupPatience kPatience{absl::Seconds(1), 0, false};
 
 ShardGene GeneOf(uint32_t vnode) { return ShardGene::FromUint16(static_cast<uint16_t>(vnode)); }
 
-// Not of `hi`: a row may go on below the next one.
+// Not up to `hi`: a row may reach past the start of the next one.
 std::string Condition(const FenceRow& row) {
   return absl::StrCat("lo = ", row.lo, " AND own_lo = ", row.own_lo, " AND own_hi = ", row.own_hi,
                       " AND step = ", row.step, " AND server_id = ", row.server_id);
@@ -60,8 +60,8 @@ struct Piece {
   std::string why;  // they may not; empty: they may
 };
 
-// The row, cut where a move of the table or a fitting range begins or ends: what one move keeps
-// from being bound must not keep the vnodes beside it.
+// The row, cut where a move of the table or a fitting range begins or ends. A move that keeps its
+// own vnodes from being bound must not keep the vnodes beside them.
 std::vector<Piece> JudgedPieces(const FenceRow& row, uint32_t shard, const RoutingTable& table,
                                 const std::vector<FencedRange>& fitting) {
   std::set<uint32_t> begins = {row.lo};
@@ -166,7 +166,8 @@ absl::Status MayBindUnbegun(const Move& move, ShardLink& source, ShardLink& targ
   LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, TouchingOrNone(move, Side::kTarget, target));
   const bool prepared =
       absl::c_any_of(rows, [&](const FenceRow& row) { return row.other == move.source.name; });
-  // Such a row may be one of an earlier move between these shards. A run of this one left its name.
+  // Such a row may be of an earlier move between these shards. A run of this move would have left
+  // its name.
   LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> traces, TracesOf(target, move.name));
   if (prepared && !traces.empty() && !dry) {
     // A stream of an earlier run may have read a token that the promoted source lacks.

@@ -17,9 +17,9 @@
 namespace locus::mysql {
 
 // After a promotion, or a restore, the fence of a shard is bound to a server that is not there any
-// more, and its guards refuse every write. Its rows may be bound to the new server if what they
-// accept is what the routing table, or the other shard of a move, says; a row from an older state
-// could accept orders that another shard has.
+// more, and its guards refuse every write. Its rows may be bound to the new server if they accept
+// the orders that the routing table, or the other shard of a move, expects. A row from an older
+// state could accept orders that another shard has.
 
 // Of rows at rest, whose vnodes no move of the table has: whether what the row accepts is what the
 // table says of the shard. `why`: if not.
@@ -44,15 +44,15 @@ struct RebindResult {
 // Binds the rows of a shard that are bound to another server: the vnodes at rest that MayBindAtRest
 // accepts, and those of `fitting`: ranges of moves of which MayBindMove or MayBindUnbegun is true.
 // A row of which only a part may be bound is cut. Nothing where the shard has no fence. `dry`: says
-// so, and changes nothing. ABORTED: somebody changed a row meanwhile: repeat the call.
+// so, and changes nothing. ABORTED: a row was changed meanwhile: repeat the call.
 absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const RoutingTable& table,
                                         const std::vector<FencedRange>& fitting, bool dry);
 
 // Whether a row that touches the ranges is bound to another server; not where there is no fence.
 absl::StatusOr<bool> HasUnboundRows(ShardLink& link, const std::vector<FencedRange>& ranges);
 
-// Gives the move to `run` on these shards: when it returns, nothing that an earlier run had under
-// way is written any more, and tokens that it has read are void. Errors of TakeOverRun.
+// Gives the move to `run` on these shards: when it returns, an earlier run can write nothing any
+// more, and the tokens that it has read are void. Errors of TakeOverRun.
 absl::Status BurnRuns(std::initializer_list<ShardLink*> shards, const std::string& move,
                       uint64_t run);
 

@@ -13,22 +13,22 @@
 
 namespace locus::mysql {
 
-// Something of a running move that is not on its shards as the move needs it.
+// Something on the shards of a running move that is not as the move needs it.
 struct RepairFinding {
   enum class Kind { kLost, kWrong, kExcess };
   Kind kind = Kind::kLost;
   std::string shard;  // its name
   std::string what;   // names the table and the object
-  // What mends it. Nothing: an operator has to, as `remedy` says.
+  // The repair that mends it. None: an operator must do it, by `remedy`.
   internal::Repair by;
   std::string remedy;
 };
 std::string_view ToString(RepairFinding::Kind kind);
 
-// Of a move whose phase has streams; empty otherwise, and where all is as it should be. Looked at
-// are the rows of locus_fence, guards, version triggers, locus_moved_table, locus_tombstone, the
-// tables of markers, and whether the logs still have what the streams need. Only reads.
-// UNAVAILABLE: a shard does not answer.
+// Of a move whose phase has streams; empty otherwise, and where everything is right. Looks at the
+// rows of locus_fence, guards, version triggers, locus_moved_table, locus_tombstone, the tables of
+// markers, and whether the logs still have what the streams need. Only reads. UNAVAILABLE: a shard
+// does not answer.
 absl::StatusOr<std::vector<RepairFinding>> FindingsOf(const Move& move, const MoveRecord& record,
                                                       ShardLink& source, ShardLink& target);
 

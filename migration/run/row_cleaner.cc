@@ -54,7 +54,7 @@ class RangeCleaner {
   }
 
  private:
-  // Locked, so that nobody gives the vnodes back to this shard while their rows are deleted: a
+  // Locked, so that no session gives the vnodes back to this shard while their rows are deleted. A
   // regroup that would give some of them another row needs the map. The rows of the source are
   // those of a move that took all of them: a later one may be copying here.
   absl::Status CheckFence() {

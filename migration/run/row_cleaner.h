@@ -16,7 +16,7 @@ namespace locus::mysql {
 // Deletes the rows of a move's vnodes from the shard on `side`, which does not accept them: after
 // the move from its source, after an abort from its target. In batches, the last table first, since
 // the first is the one that others refer to; between batches it pauses for as long as a batch took.
-// Its transactions carry the marker of the run, so that nobody takes the deletions for a client's.
+// Its transactions carry the marker of the run, so that the deletions are not taken for a client's.
 //
 // FAILED_PRECONDITION: the shard's fence accepts cohorts of the vnodes, or that of the source is no
 // more as this move left it, so nothing is deleted; or another runner has taken over.

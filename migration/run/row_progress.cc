@@ -37,7 +37,7 @@ void RowProgress::Expect(uint64_t more) {
 void RowProgress::Reached(uint64_t rows, TimePoint now) {
   internal::MutexLock lock(mutex_);
   if (rows <= rows_) return;
-  // How long it stood still says nothing of how fast it is now.
+  // A pause says nothing about the current speed, so the rate starts again.
   if (absl::FromChrono(now - rose_at_) > kStill) samples_.clear();
   if (samples_.empty() || now - samples_.back().at >= kApart) samples_.push_back({now, rows});
   while (samples_.size() > 2 && now - samples_[1].at > kWindow) samples_.pop_front();
@@ -61,7 +61,7 @@ RowProgress::Sight RowProgress::At(TimePoint now) const {
 }
 
 absl::StatusOr<uint64_t> EstimateRows(ShardLink& link, const Move& move) {
-  // So many ranges in one statement as the server looks at singly.
+  // The most ranges in one statement that the server still looks up one by one.
   constexpr size_t kMost = 128;
   uint64_t rows = 0;
   for (const MovedTable& table : move.tables) {

@@ -14,8 +14,8 @@
 
 namespace locus::mysql {
 
-// How far a task has come that goes through rows, how fast, and how long it still takes.
-// Thread safety: all methods may be called from any thread.
+// The progress of a task over rows: how far, how fast, and how long it still takes. Thread safety:
+// all methods may be called from any thread.
 class RowProgress {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

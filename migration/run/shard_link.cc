@@ -88,8 +88,8 @@ absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements
   auto results = connection_->Run(statements, shapes);
   error_ = connection_->error();
   conflict_ = connection_->conflict();
-  // A result of another shape, which also a connection that broke may leave behind: only one that
-  // comes on the next connections, too, says something of the server.
+  // A result of another shape. A broken connection may cause it as well, so it counts against the
+  // server only if the next connections return it again.
   const bool odd = absl::IsFailedPrecondition(results.status()) && error_ == 0;
   odd_ = odd ? before + 1 : 0;
   if (odd && odd_ < kMostOdd) return absl::UnavailableError(results.status().message());
@@ -97,14 +97,15 @@ absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements
 }
 
 absl::Status ShardLink::EndSession(uint64_t session, const std::string& place) {
-  // Only of this account, as numbers begin anew when a server does.
+  // Only sessions of this account: a server counts from 1 again when it starts, so the number may
+  // now be another account's.
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
       Run(absl::StrCat("SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = ", session,
                        " AND USER = SUBSTRING_INDEX(USER(), '@', 1) AND COMMAND = 'Query'"),
           {AtMostOneRow(1)}));
   if (results[0].rows.empty() || this->place() != place) return absl::OkStatus();
-  // It may have ended by itself meanwhile.
+  // The session may have ended by itself meanwhile.
   Run(absl::StrCat("KILL ", session)).IgnoreError();
   return absl::OkStatus();
 }
@@ -136,7 +137,7 @@ absl::Status ShardLink::Transact(const std::function<absl::Status()>& work) {
   if (status.ok()) {
     status = Run("COMMIT").status();
   } else {
-    // What the work's last statement met is what the caller asks for.
+    // The caller asks for the error of the work's last statement, not of the ROLLBACK.
     const unsigned error = error_;
     const bool conflict = conflict_;
     Run("ROLLBACK").IgnoreError();

@@ -21,9 +21,9 @@ namespace locus::mysql {
 // after it broke. Thread safety: none, except for Options().
 class ShardLink {
  public:
-  // Does not connect. The password is kept in memory that core dumps omit.
-  // `access`: kRead for a replica. Otherwise to the first of the hosts that is not read-only: a
-  // replica in its list is none of the shard before it is promoted.
+  // Does not connect. The password is kept in memory that core dumps omit. `access`: kRead for a
+  // replica. Otherwise to the first of the hosts that is not read-only: replicas in its list are
+  // skipped until they are promoted.
   static absl::StatusOr<std::unique_ptr<ShardLink>> Create(
       const MysqlOptions& server, Connection::Access access = Connection::Access::kPrimary);
   // To the same shard.
@@ -33,7 +33,7 @@ class ShardLink {
   using Hook = std::function<void(const std::string& statement)>;
   void set_before_statement(Hook hook) { before_statement_ = std::move(hook); }
 
-  // With the password, for those who connect by themselves; not to be kept.
+  // With the password, for callers that connect by themselves; they must not keep it.
   MysqlOptions Options() const;
 
   // As Connection::Run, within the options' timeout, in whole seconds, and one more.
@@ -48,9 +48,9 @@ class ShardLink {
   absl::Status InSession(const std::function<absl::Status()>& work);
 
   // Ends an own session of the shard that gave no answer in time, if it still stands in that
-  // statement, for instance in a COMMIT that no replica acknowledges: nobody waits for it any more,
-  // and there would be another one after each attempt. `place`: of the session's server; nothing
-  // where another one answers.
+  // statement, for instance in a COMMIT that no replica acknowledges: no caller waits for it any
+  // more, and each attempt would leave another one. `place`: of the session's server; nothing where
+  // another one answers.
   absl::Status EndSession(uint64_t session, const std::string& place);
 
   // The same for the last connection of this link, which otherwise the next call does.
@@ -86,10 +86,10 @@ class ShardLink {
   int odd_ = 0;  // results of another shape in a row
 };
 
-// What the guards of a move's tables are made of.
+// The options for the guards of a move's tables.
 FenceOptions FenceOptionsOf(const Move& move);
 
-// `move` without the passwords of its shards, which are overwritten: for those who keep it.
+// `move` without the passwords of its shards, which are overwritten: for callers that keep it.
 Move WithoutPasswords(Move move);
 
 }  // namespace locus::mysql

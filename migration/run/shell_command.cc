@@ -23,7 +23,7 @@ absl::StatusOr<int> RunShellCommand(
     absl::Duration most) {
   std::vector<std::string> words;
   for (char** word = environ; *word != nullptr; ++word) {
-    // The command has no business with the passwords of this process.
+    // The command must not see the passwords of this process.
     const std::string_view variable(*word);
     const std::string_view name = variable.substr(0, variable.find('='));
     if (name.starts_with("LOCUS_") && name.ends_with("_PASSWORD")) continue;

@@ -29,7 +29,7 @@ namespace {
 constexpr std::chrono::milliseconds kGlance{200};
 // Between two looks at candidates.
 constexpr std::chrono::milliseconds kCandidatePause{10};
-// Behind this, two rows have one unique value at one moment.
+// After this time two rows really have one unique value at once.
 constexpr std::chrono::seconds kUniqueValuePatience{30};
 // Of what waits for candidates.
 constexpr size_t kMostHeld = 100'000;
@@ -90,7 +90,7 @@ absl::Status StreamWorker::CheckCheckpoint(const internal::BandFence& peer) {
       {AtMostOneRow(1)});
   if (to_->error() != kNoSuchTable) LOCUS_RETURN_IF_ERROR(found.status());
   if (found.ok() && !(*found)[0].rows.empty()) return absl::OkStatus();
-  // A shard that let go of orders keeps the token.
+  // A shard that gave up orders keeps the token.
   if (begins_ || (peer.own_lo >= peer.own_hi && peer.token_nonce == 0)) return EndPrepared();
   return absl::FailedPreconditionError(absl::StrCat(
       "mariadb ", to_->place(), ": ", kCheckpoints, " has no row of direction ",
@@ -98,8 +98,9 @@ absl::Status StreamWorker::CheckCheckpoint(const internal::BandFence& peer) {
       ", so it is not known how far the stream has come; `locus move repair` begins it anew"));
 }
 
-// What was prepared before the stream begins may be committed behind it, without its rows. Once all
-// of it has ended, the copy, which begins later, finds these rows.
+// A transaction that was prepared before the stream begins may be committed after that, and its
+// rows are then not in the stream. Once all such transactions have ended, the copy, which begins
+// later, finds these rows.
 absl::Status StreamWorker::EndPrepared() {
   internal::Backoff pauses({absl::Milliseconds(10), absl::Milliseconds(200), 0.5});
   auto goes_on = [&](size_t left) {
@@ -117,12 +118,12 @@ absl::Status StreamWorker::EndPrepared() {
 }
 
 absl::Status StreamWorker::Follow() {
-  // Where the stream begins if it never did: all that is committed later is behind it.
+  // Where a new stream begins: every later commit is behind this position.
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
                          from_->Run("SELECT @@GLOBAL.gtid_binlog_pos, DATABASE()", {OneRow(2)}));
   LOCUS_ASSIGN_OR_RETURN(GtidPosition start,
                          GtidPosition::Parse(results[0].rows[0][0].value_or("")));
-  // As the log writes it: lower_case_table_names changes what the options say.
+  // The name as the log writes it: lower_case_table_names may change the name of the options.
   const std::string database = results[0].rows[0][1].value_or("");
   BandRows peer(move_, internal::Other(recipient_), *from_);
   LOCUS_ASSIGN_OR_RETURN(internal::BandFence bands, peer.Read());
@@ -157,7 +158,7 @@ absl::Status StreamWorker::Follow() {
     return applier->Heeds(statement);
   };
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<BinlogReader> reader, BinlogReader::Open(reading));
-  // What an earlier connection gave is read again, from the checkpoint on.
+  // Changes that an earlier connection gave are read again, from the checkpoint on.
   candidates_.Forget();
   taken_over_ = 0;
   while (!stop_) {
@@ -176,9 +177,9 @@ absl::Status StreamWorker::Follow() {
   return absl::OkStatus();
 }
 
-// A unique value may have gone from row to row while they were copied. What the copy brought is
-// newer than the stream, which a part of its log further on is not: so all up to there is applied
-// at once. The copy pauses meanwhile, as the stream stands still.
+// A unique value may have gone from row to row while they were copied, and the copied rows are
+// newer than the stream. Further on in the log the values fit again, so everything up to there is
+// applied at once. The copy pauses meanwhile, because the stream does not advance.
 absl::Status StreamWorker::ReadOn(BinlogReader& reader, ChangeApplier& applier,
                                   std::vector<ChangeTransaction> batch,
                                   const absl::Status& conflict) {
@@ -192,7 +193,7 @@ absl::Status StreamWorker::ReadOn(BinlogReader& reader, ChangeApplier& applier,
       MutexLock lock(mutex_);
       sight_.waiting = std::string(conflict.message());
     }
-    // Until something has come, and all that is at hand.
+    // Waits for the first transaction, then takes all that are there.
     const auto until = SteadyClock::now() + absl::ToChronoNanoseconds(pauses.Next(0));
     while (!stop_ && SteadyClock::now() < until) {
       LOCUS_RETURN_IF_ERROR(Gather(reader));
@@ -209,7 +210,7 @@ absl::Status StreamWorker::ReadOn(BinlogReader& reader, ChangeApplier& applier,
   return absl::OkStatus();
 }
 
-// What the log has at hand, up to a batch. Waits where there is nothing.
+// Transactions that the log has already, up to a batch. Waits if there are none.
 absl::Status StreamWorker::Gather(BinlogReader& reader) {
   // Full, and no candidate has any of it.
   if (candidates_.held() >= kMostHeld || candidates_.held_bytes() >= kMostHeldBytes) {

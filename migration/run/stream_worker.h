@@ -27,11 +27,10 @@ class StreamWorker {
  public:
   // From the shard `from` to the shard `to`. `move` outlives it; its servers are not used. `spool`:
   // a directory for transactions that are larger than its memory. `candidates`: the replicas of
-  // `from` which a failover may promote; what one of them does not have is not applied. `begins`:
+  // `from` which a failover may promote; changes that one of them lacks are not applied. `begins`:
   // where the stream has no checkpoint, it begins at the present end of the log. Otherwise that
-  // ends it (FAILED_PRECONDITION), unless `from` has never accepted an order of the move: what it
-  // wrote in between is not known.
-  // `link_timeout`: as of BinlogReaderOptions.
+  // ends it (FAILED_PRECONDITION), unless `from` has never accepted an order of the move: its
+  // writes in between are not known. `link_timeout`: as of BinlogReaderOptions.
   StreamWorker(const Move& move, internal::Side recipient, uint64_t run,
                absl::Duration link_timeout, std::string spool, bool begins,
                std::unique_ptr<ShardLink> from, std::unique_ptr<ShardLink> to,

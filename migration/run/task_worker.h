@@ -37,7 +37,7 @@ class TaskWorker {
   Sight sight() const {
     internal::MutexLock lock(mutex_);
     Sight seen = sight_;
-    // What fails again fails sooner than that: its statements and connections have timeouts.
+    // A task that fails again fails sooner than that: its statements and connections have timeouts.
     if (std::chrono::steady_clock::now() - waiting_since_ > kGoesOn) seen.waiting.clear();
     return seen;
   }

@@ -28,8 +28,8 @@ using internal::SqlText;
 
 namespace {
 
-// Tombstones and posts that one statement looks at, whatever vnodes they are of; of those, rows
-// that one statement looks up or deletes.
+// The most tombstones and posts, of any vnodes, that one statement looks at; and the most rows that
+// one statement looks up or deletes for them.
 constexpr size_t kChunk = 4000, kLookedUp = 200;
 constexpr size_t kMostColumns = 4096;
 constexpr int kMostAttempts = 10;
@@ -84,10 +84,10 @@ absl::Status Put(ShardLink& target, const Move& move, uint64_t run,
   });
 }
 
-// Goes over the tombstones of a shard in the order of their primary key, so many at a time that no
-// statement takes long: they have no index by vnode. Clients add others meanwhile, which the walk
-// passes or not: later tombstones come by the stream. It ends, since buckets scatter them: few of
-// the new ones are just ahead of it.
+// Goes over the tombstones of a shard in the order of their primary key, because they have no index
+// by vnode. Each statement takes few enough to end soon. Clients add others meanwhile. The walk may
+// miss those, because later tombstones come by the stream. It ends, because buckets scatter new
+// ones, so few are just ahead of it.
 class TombstoneWalk {
  public:
   explicit TombstoneWalk(ShardLink& link) : link_(link) {}
@@ -274,7 +274,7 @@ absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::B
 }
 
 absl::Status ForgetTombstones(ShardLink& target, const Move& move, uint64_t run) {
-  // Also where none is found, and nothing is written.
+  // Also where there is none and nothing is written.
   LOCUS_RETURN_IF_ERROR(CheckRun(target, move.name, run));
   TombstoneWalk walk(target);
   while (true) {

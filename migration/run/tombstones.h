@@ -27,9 +27,9 @@ absl::Status CopyTombstones(ShardLink& from, ShardLink& to, const Move& move,
                             const std::atomic<bool>& stop);
 
 // Deletes from `link` the rows of these cohorts whose versions are below that of their tombstone,
-// which the shard has by CopyTombstones: their owner has deleted them, and no stream told of it.
-// Rows are looked up by their keys, some hundred in a statement, whatever indexes a table has.
-// Otherwise as CopyTombstones.
+// which the shard has by CopyTombstones: their owner has deleted them, and no stream brought the
+// deletion. Rows are looked up by their primary keys, some hundred in a statement, which every
+// table can serve. Otherwise as CopyTombstones.
 absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::BandFence& own,
                             uint64_t run, const std::atomic<bool>& stop);
 

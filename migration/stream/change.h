@@ -11,11 +11,11 @@
 
 #include "migration/stream/statement.h"
 
-// What a transaction changed: rows before and after, and the statements that change tables.
+// The changes of a transaction: rows before and after, and statements that change tables.
 
 namespace locus::stream {
 
-// How a column stands in the log.
+// How the log stores a column.
 enum class ColumnKind : uint8_t {
   kInteger,  // TINYINT to BIGINT
   kYear,

@@ -22,7 +22,8 @@ uint32_t Checksum(std::string_view bytes) {
 
 }  // namespace
 
-// An event has a checksum of its own; what is added to them has one, too, as it may lie in a file.
+// Events have their own checksums. The bytes that are added to them may lie in a file, so they have
+// one as well.
 absl::Status ChangeTransaction::AppendTable(uint64_t id, uint32_t layout) {
   std::string record(1, kTable);
   record.append(reinterpret_cast<const char*>(&id), sizeof id);
@@ -126,7 +127,7 @@ absl::Status ChangeTransaction::Damaged() const {
       absl::StrCat("what was stored of transaction ", gtid().ToString(), " is damaged"));
 }
 
-// Its checksum was right when it came; it may have been in a file since.
+// The checksum was right when the event came, but the event may have been in a file since.
 absl::Status ChangeTransaction::OpenEvent(std::string_view bytes) {
   LOCUS_ASSIGN_OR_RETURN(Event event, ParseEvent(bytes));
   LOCUS_ASSIGN_OR_RETURN(RowsHeader header, ParseRowsHeader(event));

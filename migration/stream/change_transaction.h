@@ -34,8 +34,8 @@ class ChangeTransaction {
   const Gtid& gtid() const { return gtid_.gtid; }
   // Behind its commit.
   const LogPosition& end() const { return end_; }
-  // kPrepare: whether its rows count is not known yet: somebody will commit them or roll them back.
-  // kEnd: somebody did. It has no rows, and does not say which of both.
+  // kPrepare: its rows will be committed or rolled back later. kEnd: they were. It has no rows, and
+  // does not show which of the two happened.
   XaPart xa() const { return gtid_.xa; }
   const Xid& xid() const { return gtid_.xid; }
   // When it began, in seconds since 1970, by the clock of the server that wrote it first.
@@ -63,7 +63,7 @@ class ChangeTransaction {
   friend class TransactionAssembler;
   explicit ChangeTransaction(EventSpool::Options options) : spool_(std::move(options)) {}
 
-  // What a record of the spool is, by its first byte.
+  // The kind of a record of the spool, by its first byte.
   enum Record : char { kTable = 't', kEvent = 'e', kStatement = 'q', kStatementEnd = 's' };
 
   // The table that rows events name by `id` until the end of the statement.

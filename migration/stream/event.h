@@ -16,13 +16,13 @@
 //
 // Two codes in all of these decoders. DATA_LOSS: the bytes are not what a server writes.
 // FAILED_PRECONDITION: the server wrote something that this reader refuses, because it cannot be
-// applied elsewhere; reading again gives the same until somebody changes the server's settings or
-// moves the position past it.
+// applied elsewhere; reading again gives the same until the server's settings are changed or the
+// position is moved past it.
 
 namespace locus::stream {
 
-// Marks an error of what is in the log: the same log gives the same again, so a stream only comes
-// behind it by beginning anew.
+// Marks an error in the log itself. The same log gives it again, so a stream must begin again
+// behind it.
 absl::Status CannotPass(absl::Status status);
 bool IsCannotPass(const absl::Status& status);
 // `status` with `prefix` before its message, and with its payloads.

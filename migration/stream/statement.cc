@@ -181,7 +181,7 @@ class Parser {
     bool unused = false;
     return Object(unused, unused, unused, unused);
   }
-  // What no row of a table depends on.
+  // Objects that no row of a table depends on.
   static bool IsOtherObject(const SqlToken& object) {
     return IsOneOf(object, {"VIEW", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "PACKAGE",
                             "SERVER", "LOGFILE", "TABLESPACE", "INSTANCE"});
@@ -201,7 +201,7 @@ class Parser {
     }
     if (object.Is("TRIGGER")) return CreateTrigger();
     if (!IsOneOf(object, {"TABLE", "SEQUENCE"})) return Unknown("CREATE");
-    // The table is there already, or something else took it away, which stands before this.
+    // The table is there already, or an earlier statement took it away.
     const bool if_missing = !replaces && tokens_.Peek().Is("IF");
     if (temporary || if_missing) return Harmless("CREATE TABLE");
     return One("CREATE TABLE");
@@ -301,8 +301,8 @@ class Parser {
     }
   }
 
-  // Whether what an ALTER TABLE asks for are only indexes that are not unique, a comment,
-  // statistics, or to be built again.
+  // Whether an ALTER TABLE only changes indexes that are not unique, the comment or statistics, or
+  // rebuilds the table.
   bool KeepsShapeAndRows() {
     for (;;) {
       const SqlToken token = tokens_.Next();
@@ -359,7 +359,7 @@ class Parser {
       if (statement.kind == StatementKind::kSchema) statement.kind = StatementKind::kRows;
       return statement;
     }
-    // What a function changes is not in the text.
+    // The text does not show what a function changes.
     for (std::string_view verb : {"SELECT", "DO", "CALL", "WITH", "VALUES", "HANDLER"}) {
       if (first.Is(verb)) return Unknown(verb);
     }

@@ -10,8 +10,8 @@
 
 #include "migration/stream/sql_tokens.h"
 
-// What a statement in the log changes. Its text may hold passwords and customers' data: nothing of
-// it but the names of objects outlives the parsing.
+// The objects that a statement in the log changes. Its text may hold passwords and customers' data,
+// so only names of objects outlive the parsing.
 
 namespace locus::stream {
 
@@ -58,8 +58,8 @@ struct Statement {
   friend bool operator==(const Statement&, const Statement&) = default;
 };
 
-// `session`: the database that the statement ran in. Rather kUnknown, or a table touched once too
-// often, than one too few.
+// `session`: the database that the statement ran in. In doubt it returns kUnknown, or a table too
+// many; never one too few.
 Statement ParseStatement(std::string_view text, std::string_view session,
                          const TextRules& rules = {});
 

@@ -179,7 +179,7 @@ class LayoutParser {
       case kOldTimestamp:
       case kOldTime:
       case kOldDateTime:
-        // Its rows may have fractions of a second whose length the log does not tell.
+        // Its rows may have fractions of a second, whose length the log does not contain.
         return Refused(
             index,
             "is a time in the format before MySQL 5.6; set mysql56_temporal_format=ON and"
@@ -298,7 +298,7 @@ class LayoutParser {
                      " binlog_row_metadata=FULL, and start after that"));
   }
 
-  // What needs the character sets.
+  // The checks that need the character sets.
   absl::Status Finish() {
     is_char_.resize(layout_.columns.size());
     for (size_t i = 0; i < layout_.columns.size(); ++i) {

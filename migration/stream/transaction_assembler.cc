@@ -18,13 +18,13 @@ using internal::Printable;
 namespace {
 
 constexpr uint32_t kUnwanted = std::numeric_limits<uint32_t>::max();
-// What one transaction may describe besides its rows: thousands of tables.
+// The most memory for descriptions of tables in one transaction: thousands of tables.
 constexpr size_t kMostTables = 1 << 16;  // of a statement
 constexpr size_t kMostLayoutBytes = size_t{64} << 20;
 // Of layouts kept between transactions.
 constexpr size_t kMostKnownBytes = size_t{4} << 20;
 
-// The number of a table changes when it is opened again; what follows it does not.
+// The number of a table changes when the server opens it again; the bytes behind the number do not.
 constexpr size_t kTableIdSize = 6;
 
 }  // namespace
@@ -206,7 +206,7 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::OnQuery(const E
       [[fallthrough]];
     case StatementKind::kRollbackTo:
       if (nothing_yet) return Step();
-      // In the log only where the transaction also changed what cannot roll back.
+      // The log has a ROLLBACK only if the transaction also changed tables that cannot roll back.
       return absl::FailedPreconditionError(
           "a ROLLBACK takes back rows before it, but not those of tables that cannot roll back");
     case StatementKind::kXa:

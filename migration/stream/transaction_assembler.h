@@ -19,6 +19,12 @@
 #include "migration/stream/event_spool.h"
 #include "migration/stream/gtid.h"
 
+// How bytes of a binary log become changes. TransactionAssembler takes whole events, which event.h
+// decodes, checks their order, and collects those of one transaction in an EventSpool. TableLayout
+// describes a table's columns. The ChangeTransaction that comes out decodes its rows with
+// RowDecoder only when Next asks for them; Statement parses statements from SqlTokens. Nothing here
+// reads a socket: BinlogReader (migration/mysql) does.
+
 namespace locus::stream {
 
 // The server has sent all that its log holds, and still lives.

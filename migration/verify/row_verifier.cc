@@ -29,7 +29,7 @@ constexpr size_t kSource = 0;
 constexpr size_t kTarget = 1;
 // More rows than asked for are no reason to divide a slice until it has twice as many.
 uint64_t MostOf(uint64_t rows) { return 2 * rows; }
-// A slice whose end was divided so often still has too many rows: they are inserted all the time.
+// After so many divisions a slice still has too many rows, because rows are inserted all the time.
 constexpr int kMostDivisions = 20;
 // How often a row is locked that is always written.
 constexpr int kMostKept = 5;
@@ -134,7 +134,7 @@ absl::Status RowVerifier::SetUp(const VerifierOptions& options) {
 template <typename Read>
 auto RowVerifier::OnBoth(Read read) -> absl::StatusOr<
     std::array<typename std::invoke_result_t<Read, VerifiedShard&>::value_type, 2>> {
-  // Without a thread to be had, one after the other.
+  // Where the system gives no thread, one after the other.
   auto of_target = std::async([&] { return read(*shards_[kTarget]); });
   auto source = read(*shards_[kSource]);
   auto target = of_target.get();
@@ -150,7 +150,7 @@ absl::Status RowVerifier::Bound(Slice& slice, size_t side) {
   // Fewer rows than that: the slice keeps the end that it has.
   if (bound) slice.up_to = std::move(bound);
   if (table.by_vnode) return absl::OkStatus();
-  // Rows of other vnodes lie between; the other shard may have many more of them.
+  // Rows of other vnodes lie in between, and the other shard may have many more of them.
   LOCUS_ASSIGN_OR_RETURN(bound, shards_[1 - side]->Bound(table, slice, MostOf(slice_rows_)));
   if (bound) slice.up_to = std::move(bound);
   return absl::OkStatus();
@@ -252,7 +252,7 @@ absl::StatusOr<RowVerdict> RowVerifier::JudgeKept(const CheckedTable& table, Wai
     // The other shard gets what this one has, and its stream must be able to write it.
     VerifiedShard& owner =
         *shards_[seen[kTarget].state.version > seen[kSource].state.version ? kTarget : kSource];
-    // If it cannot be had, this is a look like those before.
+    // If the row cannot be locked, this is a look like the earlier ones.
     const absl::StatusOr<bool> kept = owner.Keep(table, waiting.key, options_.keep_time);
     const absl::Status passed = options_.pass(After(options_.keep_time));
     auto rows = OnBoth([&](VerifiedShard& shard) {
@@ -305,7 +305,7 @@ absl::Status RowVerifier::LookAgain(std::map<WaitingKey, Waiting>& left, bool la
 }
 
 absl::Status RowVerifier::Recheck() {
-  // What is found counts once all of it is judged: after an error all of it is found again.
+  // Findings count only once all are judged: after an error the slice is compared again.
   std::map<WaitingKey, Waiting> left = waiting_;
   std::vector<RowDifference> found;
   const TimePoint give_up = After(options_.look_time);

@@ -23,12 +23,17 @@
 #include "migration/verify/verify_position.h"
 #include "src/engine/mysql/bounded_call.h"
 
+// How two shards are compared. checked_table.h decides which columns are compared, in which form,
+// and along which key. RowVerifier cuts that walk into slices, and a VerifiedShard for each side
+// computes their checksums with the statements of verify_sql.h. Rows that differ wait; MarkerPass
+// lets both streams pass, and row_verdict.h judges the second look.
+
 namespace locus::mysql {
 
 // Returns when both change streams have passed all that either shard had committed before the call:
 // the other shard has it. Or why they have not, at `deadline` at the latest.
 using PassStreams = std::function<absl::Status(TimePoint deadline)>;
-// For shards that nobody writes to, or that nothing keeps equal.
+// For shards that are not written, or without streams that keep them equal.
 PassStreams NoStreams();
 
 struct VerifierOptions {
@@ -39,7 +44,7 @@ struct VerifierOptions {
   std::vector<MovedTable> tables;
   std::vector<FencedRange> ranges;  // the vnodes whose rows are compared; ascending
   PassStreams pass = NoStreams();
-  // What position() of an earlier comparison returned; empty: from the beginning.
+  // The position() of an earlier comparison; empty: from the beginning.
   std::string position;
 
   // How long the checksum of one slice takes, about; 1 ms to 1 min. Longer: fewer statements, but
@@ -91,9 +96,9 @@ struct VerifierCounts {
 
 // Compares the rows of moved vnodes on two shards, while both are written and kept equal by change
 // streams: slice by slice of the key, a checksum of all values that each shard computes itself;
-// where the checksums differ, the hash of each row; and what still differs is read on both, the
-// streams pass, and it is read again. Writes nothing. A slice reads without locks, for a short
-// time.
+// where the checksums differ, the hash of each row; and rows that still differ are read on both
+// shards, and again once the streams have passed. Writes nothing. A slice reads without locks, for
+// a short time.
 //
 // Compared are the columns that are not generated, by name, the version and invisible ones too:
 // text by its bytes, ENUM, SET and BIT by their numbers, FLOAT and DOUBLE by all digits. 64 bits of
@@ -102,8 +107,8 @@ struct VerifierCounts {
 // Errors: FAILED_PRECONDITION: the tables cannot be compared, or a row is too long for
 // max_allowed_packet. DATA_LOSS: the position is none. UNAVAILABLE: a shard does not answer; open
 // another verifier at position(). Otherwise those of `pass` and `before_slice`. After an error of
-// VerifySlice what was compared behind position() is compared again.
-// Thread safety: none. Uses a second thread during each call.
+// VerifySlice the slice behind position() is compared again. Thread safety: none. Uses a second
+// thread during each call.
 class RowVerifier {
  public:
   static absl::StatusOr<std::unique_ptr<RowVerifier>> Open(const VerifierOptions& options);
@@ -146,7 +151,7 @@ class RowVerifier {
   absl::Status Recheck();
   absl::Status LookAgain(std::map<WaitingKey, Waiting>& left, bool last,
                          std::vector<internal::RowDifference>& found);
-  // Of a row that was written at each look; `seen`: what is there when nobody can write it.
+  // Of a row that was written at each look; `seen`: the row while no session can write it.
   absl::StatusOr<internal::RowVerdict> JudgeKept(const internal::CheckedTable& table,
                                                  Waiting& waiting, std::array<SeenRow, 2>& seen);
   internal::RowDifference DifferenceOf(const WaitingKey& at, const internal::CopyKey& key,

@@ -38,7 +38,7 @@ const char* NameOf(size_t side) { return side == 0 ? "source" : "target"; }
 absl::StatusOr<std::unique_ptr<VerifiedShard>> VerifiedShard::Open(
     const MysqlOptions& options, size_t side, std::vector<FencedRange> ranges) {
   std::string place;
-  // Of several hosts the primary is meant; a single one is compared whatever it is.
+  // With several hosts, the primary is compared. A single host is compared even if it is a replica.
   LOCUS_ASSIGN_OR_RETURN(Handle handle, options.hosts.size() > 1
                                             ? LogInToPrimary(options, place)
                                             : LogInToAny(options, options.password.c_str(), place));
@@ -59,7 +59,7 @@ absl::StatusOr<Result> VerifiedShard::Ask(const std::string& statement, const Sh
 }
 
 absl::Status VerifiedShard::SetUp() {
-  // max_statement_time: what nobody waits for any more ends on the server, too.
+  // max_statement_time ends a statement on the server once no caller waits for it.
   LOCUS_RETURN_IF_ERROR(Ask(absl::StrCat("SET ", kToolSession,
                                          ", NAMES binary, time_zone = '+00:00', sql_mode = "
                                          "'ALLOW_INVALID_DATES', autocommit = 1,"

@@ -60,13 +60,13 @@ class VerifiedShard {
                                          const internal::Slice& slice, uint64_t most);
   absl::StatusOr<std::vector<HashedRow>> Hashes(const internal::CheckedTable& table,
                                                 const internal::Slice& slice, uint64_t most);
-  // What there is of each of the keys, in their order. A row that is not there is looked for among
-  // the tombstones afterwards: the other way round, one that is deleted in between has neither.
+  // The state of each of the keys, in their order. A row that is not there is looked for among the
+  // tombstones afterwards: the other way round, one that is deleted in between has neither.
   absl::StatusOr<std::vector<SeenRow>> Look(const internal::CheckedTable& table,
                                             std::span<const internal::CopyKey> keys,
                                             bool with_values);
-  // Nobody writes the row with this key before LetGo, which follows in any case. False: it could
-  // not be had within `patience`, or there is none. A process that dies keeps it for some seconds.
+  // Locks the row with this key until LetGo, which must follow in any case. False: it could not be
+  // locked within `patience`, or there is none. A process that dies keeps it for some seconds.
   absl::StatusOr<bool> Keep(const internal::CheckedTable& table, const internal::CopyKey& key,
                             absl::Duration patience);
   absl::Status LetGo();

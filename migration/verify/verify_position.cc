@@ -57,7 +57,7 @@ absl::StatusOr<VerifyPosition> VerifyPositionIn(std::string_view text,
     const bool by_number = form == WalkColumn::Form::kInteger || form == WalkColumn::Form::kMembers;
     if (by_number ? !number : bytes == nullptr) return refused;
     if (form == WalkColumn::Form::kInstant && !InstantIn(bytes->bytes)) return refused;
-    // It becomes part of a statement as it is.
+    // It becomes part of a statement unchanged.
     if (form == WalkColumn::Form::kNumber &&
         bytes->bytes.find_first_not_of("0123456789.-") != std::string::npos) {
       return refused;

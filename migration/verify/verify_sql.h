@@ -24,8 +24,8 @@ struct Slice {
   std::optional<CopyKey> up_to;   // to this key, included; nullopt: to the zone's last
 };
 
-// What the slices of a table divide: each of the ranges, or where rows of other vnodes lie between
-// (not by_vnode) the whole table at once. `ranges` are ascending.
+// The zones that are divided into slices: each of the ranges, or where rows of other vnodes lie
+// between (not by_vnode) the whole table at once. `ranges` are ascending.
 size_t ZonesOf(const CheckedTable& table, std::span<const FencedRange> ranges);
 
 // The key of the row number `rows` of the slice, counted from 1; no row: the slice has fewer.
@@ -34,7 +34,7 @@ std::string SelectBound(const CheckedTable& table, std::span<const FencedRange> 
                         const Slice& slice, size_t side, uint64_t rows);
 
 // One row: how many rows the slice has, how many of them have a checksum, and the checksum of all:
-// 64 bits, whatever the order of the rows. At most `most` rows are read.
+// 64 bits, which do not depend on the order of the rows. At most `most` rows are read.
 std::string SelectChecksum(const CheckedTable& table, std::span<const FencedRange> ranges,
                            const Slice& slice, size_t side, uint64_t most);
 

@@ -34,7 +34,7 @@ bool BandProbes::WaitForAnother(Band& band, TimePoint deadline, std::optional<ui
   }
   answer = self.answer;
   if (self.elected || self.answer) return self.elected;  // both took it out of the queue
-  // The band is there as long as anybody waits in it.
+  // The band exists while a caller waits in it.
   std::erase(band.waiting, &self);
   return false;
 }

@@ -27,11 +27,11 @@ class BandProbes {
 
   // Waits until a shard accepts the orders of `band`; nullopt: none did by `deadline`. The first
   // caller of a band probes, after a pause of 5 ms that doubles up to 80 ms, less a random part;
-  // where its deadline comes first, the caller that has waited longest goes on with the probing.
-  // The others call nothing: a probe's answer is that of all callers of its band.
+  // where its deadline comes first, the caller that has waited longest continues the probing. The
+  // others only wait: a probe's answer is for all callers of its band.
   std::optional<uint32_t> Wait(uint64_t band, TimePoint deadline, const Probe& probe);
 
-  // Probes made, and callers that waited for somebody else's.
+  // Probes made, and callers that waited for another caller's.
   struct Counts {
     uint64_t probes = 0;
     uint64_t waits = 0;
@@ -58,7 +58,7 @@ class BandProbes {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
-  std::map<uint64_t, Band> bands_ ABSL_GUARDED_BY(mutex_);  // those that somebody probes
+  std::map<uint64_t, Band> bands_ ABSL_GUARDED_BY(mutex_);  // those that a caller probes
   Counts counts_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -35,7 +35,7 @@ std::string SelectFence(ShardGene gene, bool locking);
 std::string SelectFenceByRange(ShardGene gene, bool locking);
 constexpr unsigned kFenceColumns = 8;
 
-// What a guard's message begins with.
+// The words that a guard's message begins with.
 constexpr std::string_view kFencedWord = "LOCUS_FENCED ";    // <step> <other shard>
 constexpr std::string_view kUnboundWord = "LOCUS_UNBOUND ";  // <server_id of the row> <@@server_id>
 
@@ -50,7 +50,7 @@ struct FenceVerdict {
   std::string message;
 };
 
-// `row`: what SelectFence found, if anything. `server_id`: of the server that was asked.
+// `row`: the row that SelectFence found, if any. `server_id`: of the server that was asked.
 FenceVerdict JudgeFence(const std::optional<FenceRow>& row, uint32_t server_id, ShardGene gene,
                         uint32_t cohort);
 

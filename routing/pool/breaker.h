@@ -7,9 +7,9 @@
 
 namespace locus::internal {
 
-// Decides who may try to reach a server that did not answer. It starts closed: all callers may try.
-// A failure opens it: no caller may try for a pause, then one may (the probe). The probe's outcome
-// closes the breaker or starts a longer pause. Thread safety: none.
+// Decides which callers may try to reach a server that did not answer. It starts closed: all
+// callers may try. A failure opens it: no caller may try for a pause, then one may (the probe). The
+// probe's outcome closes the breaker or starts a longer pause. Thread safety: none.
 class Breaker {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

@@ -20,7 +20,8 @@ namespace {
 using Kind = FencedCall::Kind;
 using SteadyClock = std::chrono::steady_clock;
 
-// For each of the library's own statements. COMMIT may wait for a replica's acknowledgement.
+// The timeout of each of the library's own statements. COMMIT may wait for a replica's
+// acknowledgement.
 constexpr std::chrono::seconds kOwnStatement{10};
 constexpr Backoff::Policy kPauses{absl::Milliseconds(5), absl::Milliseconds(200), 0.5};
 
@@ -92,7 +93,7 @@ absl::Status FencedRun::Run() {
     if (status.ok() || absl::IsUnknown(status)) return status;
     if (absl::IsNotFound(status)) {
       if (call_.fence_first) return status;
-      // This shard may not have the order any more, or not yet.
+      // This shard may no longer have the order, or not yet.
       ++context_.counters.rereads;
       call_ = {.kind = call_.kind == Kind::kRead ? Kind::kRead : Kind::kTransaction,
                .fence_first = true};
@@ -112,7 +113,7 @@ absl::Status FencedRun::AfterAttempt(const RoutedShard& shard, uint64_t epoch,
     return Follow(shard, *refusal, status);
   }
   refused_by_.clear();
-  // On the way from one shard to the next: why it was left says more.
+  // The time ran out between two shards: the reason for leaving the first says more.
   if (absl::IsDeadlineExceeded(status) && !working_ && !refused_.ok()) return TimeIsUp(refused_);
   if (LostConflict(status)) {
     ++context_.counters.conflicts;
@@ -220,7 +221,7 @@ absl::Status FencedRun::Commit(ShardConnection& connection) {
       mysql::Ask(connection.handle(), connection.place(),
                  {"COMMIT", {&mysql::kNoRows, 1}, SteadyClock::now() + kOwnStatement});
   if (answer.spent) connection.Spoil();
-  // Of a transaction that read only, nothing can be lost.
+  // A transaction that only read has nothing to lose.
   if (answer.results.ok() || call_.kind == Kind::kRead) return absl::OkStatus();
   // It was not sent, and giving the connection back rolls back.
   if (answer.error == mysql::kOutOfSync) {
@@ -244,7 +245,7 @@ absl::Status FencedRun::UnknownCommit(const absl::Status& lost) {
 absl::Status FencedRun::LockFence(ShardConnection& connection) {
   absl::Status status = AskFence(connection, /*locking=*/true);
   if (!IsNoSuchTable(status)) return status;
-  // Of a shard that never took part in a move, what the work found is all there is to know.
+  // A shard that never took part in a move has no fence to ask, so the result of the work is final.
   if (checking_) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       connection.place(), " has no table locus_fence, which fence_first needs; install the fence"));

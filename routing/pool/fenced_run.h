@@ -21,7 +21,7 @@ struct FencedCounters {
       unknown_commits{0};
 };
 
-// What all calls of one FencedTransactions share.
+// The state that all calls of one FencedTransactions share.
 struct FencedContext {
   Router& router;
   ShardPools& pools;
@@ -44,7 +44,7 @@ class FencedRun {
   absl::Status Attempt(const RoutedShard& shard, uint64_t epoch);
   absl::Status Begin(ShardConnection& connection);
   absl::Status Commit(ShardConnection& connection);
-  // OK: the shard accepts the order, and goes on to until the transaction ends.
+  // OK: the shard accepts the order until the transaction ends.
   absl::Status LockFence(ShardConnection& connection);
   absl::Status AskFence(ShardConnection& connection, bool locking);
   absl::Status UnknownCommit(const absl::Status& lost);

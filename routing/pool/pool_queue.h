@@ -20,9 +20,9 @@ inline absl::Status UnsharedCopy(const absl::Status& status) {
   return absl::Status(status.code(), status.message());
 }
 
-// Decides which caller gets which connection of a pool, who is refused, and when another connection
-// is made. Pure: it takes no lock, reads no clock and touches no socket. Times are arguments, and
-// the pool closes the connections that a method returns.
+// Decides which caller gets which connection of a pool, which callers are refused, and when another
+// connection is made. Pure: it takes no lock, reads no clock and touches no socket. Times are
+// arguments, and the pool closes the connections that a method returns.
 //
 // Callers are served in the order in which they came. A connection that comes back goes straight to
 // the first caller in line, and only that caller is woken; a connection is idle only while no

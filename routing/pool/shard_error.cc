@@ -18,8 +18,8 @@ using internal::ToAbsl;
 
 namespace {
 
-// Under these names a status carries the error number of MariaDB, and the server's text where a
-// fence refused.
+// Under these names a status carries the server's error number, and its text where a fence refused.
+// The text begins with a word that our triggers signal, in every language of the server.
 constexpr char kNumberUrl[] = "locus/mariadb_error";
 constexpr char kFenceUrl[] = "locus/fence_refusal";
 
@@ -28,7 +28,7 @@ bool IsOfConnection(unsigned number) {
   return (number >= 2000 && number < 3000) || (number >= 5000 && number < 6000);
 }
 
-// What the caller does next. A SQLSTATE begins with the class of the error.
+// The code tells the caller what to do next. A SQLSTATE begins with the class of the error.
 absl::StatusCode CodeOf(unsigned number, std::string_view sqlstate, std::string_view text,
                         const mysql::Verdict& verdict) {
   if (text.starts_with(kFencedWord)) return absl::StatusCode::kAborted;

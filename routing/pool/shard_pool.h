@@ -19,9 +19,16 @@
 #include "src/base/run/load_driver.h"
 #include "src/base/run/mutex.h"
 
+// How ShardPools and FencedTransactions work together. ShardPools has a ShardPool for each
+// endpoint. In it PoolQueue decides which caller gets which connection, Breaker when a silent
+// server is tried again, and ShardSession sets a connection up and resets it. A FencedRun is one
+// call of FencedTransactions: it takes a connection to the shard that the table names, runs the
+// work, and follows the fence's refusals to the shard that has the order. While no shard accepts
+// the order, it waits in BandProbes.
+
 namespace locus::internal {
 
-// What the pools of a ShardPools share. Outlives them all.
+// The state that the pools of a ShardPools share. Outlives them all.
 struct ShardAccount {
   ShardPoolsSettings options;
   SecretBytes password;  // ends with a NUL

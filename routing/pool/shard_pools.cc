@@ -81,7 +81,8 @@ ShardConnection::~ShardConnection() { GiveBack(); }
 void ShardConnection::GiveBack() {
   if (session_ == nullptr) return;
   if (pool_->forked()) {
-    // The parent's: closing it would end its session. So it stays, and its pool with it.
+    // The connection belongs to the parent process: closing it would end the parent's session. So
+    // it stays, and its pool with it.
     session_.release();
     new std::shared_ptr<ShardPool>(std::move(pool_));
     return;

@@ -29,7 +29,7 @@ constexpr absl::Duration kAnswerOnItsWay = absl::Seconds(1);
 // of its vnodes, for so many seconds; by default the server would wait for hours.
 constexpr unsigned kIdleTransaction = 60;
 
-// Of what the session's own statements answer.
+// The most bytes of an answer to the session's own statements.
 constexpr size_t kMostBytes = 4096;
 constexpr size_t kLongestWord = 512;  // a database's name has at most 256 bytes, in hex
 
@@ -85,7 +85,7 @@ absl::Status ShardSession::LookAround(const ShardPoolsSettings& options) {
       std::vector<mysql::Result> results,
       Run("SELECT HEX(DATABASE()), @@GLOBAL.read_only, CURRENT_ROLE()", mysql::OneRow(3)));
   const mysql::Result::Row& row = results[0].rows[0];
-  // They go into a statement: hex digits, a number or a word, and a name that is quoted.
+  // These values go into a statement: hex digits, a number or a word, and a name that is quoted.
   auto is_plain = [](const std::optional<std::string>& text) {
     return text && text->size() <= kLongestWord &&
            std::all_of(text->begin(), text->end(), absl::ascii_isalnum);

@@ -116,7 +116,7 @@ FollowRules::Step FollowRules::Failed(const absl::Status& status, uint64_t rando
   }
   source_error_ = Unshared(status);
   if (absl::IsNotFound(status)) {
-    // The place was emptied: whatever is put there next is news, even the same document.
+    // The place was emptied: the next document is news, even if it is the same one.
     known_.clear();
     known_accepted_ = false;
   }

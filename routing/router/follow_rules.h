@@ -16,7 +16,7 @@
 
 namespace locus::internal {
 
-// What a router decides about a table that it is offered.
+// The decision of a router about an offered table.
 struct TableJudgement {
   enum class Kind {
     kInstall,
@@ -68,9 +68,9 @@ class FollowRules {
                absl::Time at, uint64_t random_word);
   Step Failed(const absl::Status& status, uint64_t random_word);
 
-  // The version to ask the source for news since; empty: ask for whatever it has.
+  // The version to ask the source for news since; empty: ask for any document that it has.
   const std::string& known() const { return known_; }
-  // For messages: what the source, which is at `place`, answered last.
+  // For messages: the last answer of the source, which is at `place`.
   std::string LastAnswer(const std::string& place) const;
   // Sets the members about the source and its refusals, given that `epoch` is in force.
   void Fill(uint64_t epoch, absl::Duration now, RouterStats& stats) const;

@@ -28,14 +28,14 @@ class FollowSchedule {
     kStopped,    // no further question begins
   };
 
-  // What the following thread does next.
+  // The next action of the following thread.
   struct Turn {
     bool ask = false;
     bool look = false;      // only with `ask`: have the source answer at once
     absl::Duration within;  // with `ask` how long to listen, otherwise how long to wait
   };
 
-  // What to do for a caller that waits for a newer table.
+  // The action for a caller that waits for a newer table.
   enum class Nudge {
     kNone,  // a look will follow by itself
     kLook,  // have the source answer the question under way at once

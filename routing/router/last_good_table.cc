@@ -46,7 +46,7 @@ bool Take(std::string_view& text, std::string_view prefix) {
 }
 
 absl::StatusOr<std::string> ReadAll(const std::string& path) {
-  // O_NONBLOCK: opening a FIFO that nobody writes to must not wait.
+  // O_NONBLOCK: opening a FIFO without a writer must not wait.
   FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) return FailedFileCall(errno, "open", path);
   struct stat file;
@@ -67,8 +67,8 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
       absl::StrCat(Quoted(path), " is damaged: it is longer than ", kMaxFileBytes, " bytes"));
 }
 
-// OK: what is at the path may be replaced: nothing, an empty file or a last-good table, be it of a
-// later format or damaged. A wrong name must not cost a device, a FIFO or somebody's document.
+// OK: the path may be replaced. It has nothing, an empty file or a last-good table, perhaps of a
+// later format or damaged. A wrong name must not destroy a device, a FIFO or another document.
 absl::Status CheckReplaceable(const std::string& path) {
   struct stat file;
   if (stat(path.c_str(), &file) != 0) {

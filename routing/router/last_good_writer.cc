@@ -54,7 +54,7 @@ LastGoodWriter::~LastGoodWriter() {
   if (!started && has_work) Start();
   MutexLock start_lock(start_mutex_);
   if (!thread_.joinable()) {
-    // The system has no thread even now: this one waits, for as long as it takes.
+    // The system still has no thread, so this one does the write, however long it takes.
     if (has_work) WriteNewest(state);
     return;
   }

@@ -19,7 +19,7 @@ using internal::TableJudgement;
 
 namespace {
 
-// Of what makes a description: not of weight and labels, which change without orders moving.
+// Compares only the parts of a description: weight and labels may change without moving orders.
 size_t HashOf(const Shard& shard) {
   std::hash<std::string> hash;
   size_t out = shard.id;
@@ -201,7 +201,7 @@ Router::Router(std::unique_ptr<Rep> rep)
     : rep_(std::move(rep)), words_(rep_->words()), blocks_(rep_->blocks()) {}
 
 Router::~Router() {
-  // A forked child touches no thread, lock or source of its parent; the memory is its copy's.
+  // A forked child touches no thread, lock or source of its parent; the memory is its own copy.
   internal::AbandonIfForked(rep_);
 }
 

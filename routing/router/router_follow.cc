@@ -109,7 +109,7 @@ absl::Status Router::RefreshMove(ShardGene gene, uint64_t step,
   const uint64_t epoch_at_call = epoch();
   while (true) {
     const std::shared_ptr<const RoutingTable> table = Table();
-    // In a forked child there is none: Refresh says so.
+    // A forked child gets no table here; the Refresh below returns the error.
     const VnodeMove* move = table == nullptr ? nullptr : table->MoveOf(gene);
     if (table != nullptr &&
         (move == nullptr ? table->epoch() > epoch_at_call : move->step >= step)) {

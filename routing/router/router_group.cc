@@ -31,7 +31,7 @@ void OrderGroups::SeeUpTo(uint16_t index) { cursors_.resize(size_t{index} + 1); 
 
 uint64_t Router::ShardIndexOf(const OrderId& id) const {
   // Pairs with the release in SetWords(), as in Route(). Loaded once per order, so that its answer
-  // is that of one table, whatever is installed meanwhile.
+  // is that of one table, even if another one is installed meanwhile.
   uint64_t word = words_[id.gene().value()].load(std::memory_order_acquire);
   if (word >= kPermyriadUnit && id.cohort() < word / kPermyriadUnit) word >>= kTargetShift;
   return word & 0xFFFF;

@@ -20,9 +20,15 @@
 #include "src/base/os/fork_guard.h"
 #include "src/base/run/mutex.h"
 
+// How a Router is made. Rep holds the words that Route reads, and installs tables under its mutex.
+// A Router with a source has a TableFollower, whose thread asks the source: FollowSchedule decides
+// when, and FollowRules what follows from an answer. It offers tables to Rep, and Rep installs the
+// newer ones. LastGoodWriter then puts the table into the file of last_good_table.h, on a thread of
+// its own. Callers of Refresh wait in EpochWaiters.
+
 namespace locus {
 
-// The state of a Router. What it answers from never moves.
+// The state of a Router. The words and descriptions that it reads never move in memory.
 class Router::Rep {
  public:
   // `clock` outlives it.

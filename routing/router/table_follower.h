@@ -64,7 +64,7 @@ class TableFollower {
   // none from the source.
   absl::Status AskUntilOpen();
   Answer Ask(absl::Duration within);
-  // What follows from an answer to what was asked then. `early`: no news, before it was due.
+  // The consequences of an answer to the question asked then. `early`: no news, before it was due.
   FollowRules::Step Take(const Answer& answer, absl::Duration asked_at, bool early,
                          TableJudgement& judgement);
   // Before the source's first table is judged: it must be newer than the one in the file, if that

@@ -78,8 +78,8 @@ absl::StatusOr<RoutingTable> NewestTable(const Files& files,
       absl::StrCat("no routing table was published to ", files.table, " yet"));
 }
 
-// Gives the file that routers read a second name, PATH.spoiled or one with a number: somebody may
-// have work in it.
+// Gives the file that routers read a second name, PATH.spoiled or one with a number: it may hold
+// work that must not be lost.
 absl::Status KeepSpoiled(const std::string& path) {
   constexpr int kMost = 1000;
   for (int i = 1; i <= kMost; ++i) {
@@ -198,8 +198,8 @@ absl::Status FileTablePublisher::Publish(const RoutingTable& table, uint64_t exp
   if (!judged.ok()) {
     return absl::Status(judged.code(), absl::StrCat(place(), ": ", judged.message()));
   }
-  // A table is kept before it is replaced, also one that was put there by hand. The next
-  // publication completes what a process that is killed from here on leaves.
+  // A table is kept before it is replaced, also one that was put there by hand. If the process is
+  // killed from here on, the next publication completes its work.
   if (in_force)
     LOCUS_RETURN_IF_ERROR(files.kept.Keep(in_force->table.epoch(), in_force->file, lock));
   if (!in_force || in_force->table != table) {

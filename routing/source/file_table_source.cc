@@ -86,7 +86,7 @@ class FileTableSource::Rep {
     std::optional<TimePoint> again = {};  // it is too early to answer before; nullopt: it is not
   };
 
-  // What was read last.
+  // The document that was read last.
   struct Seen {
     FileFacts facts;
     std::string version;
@@ -246,7 +246,7 @@ FileTableSource::Rep::Look FileTableSource::Rep::Read(const std::string& file,
   nanoseconds age = AgeOf(facts);
   absl::StatusOr<TableFile> read = ReadTableFile(file);
   watch_.Take(signs_);
-  // What was read may be half old and half new if the file changed meanwhile.
+  // If the file changed during the read, the document may be half old and half new.
   bool moved = absl::IsAborted(read.status()) || absl::IsNotFound(read.status());
   if (moved || (read.ok() && (signs_.changed || read->facts != facts))) {
     return HeldBack(known, now + kShortPause);

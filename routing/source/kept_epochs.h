@@ -33,7 +33,7 @@ class KeptEpochs {
 
   // The newest first, at most `most`; empty where the directory is missing.
   absl::StatusOr<std::vector<PublishedEpoch>> List(size_t most) const;
-  // NOT_FOUND; DATA_LOSS: what is there is not this table.
+  // NOT_FOUND; DATA_LOSS: the file is not this table.
   absl::StatusOr<RoutingTable> Read(uint64_t epoch) const;
   // The note of the table of this epoch, `document`, or else the one that is kept. Empty: there is
   // no note, it is of another document, or it cannot be read.

@@ -29,7 +29,8 @@ struct PathChain {
   };
 
   std::vector<Directory> directories;
-  // Where the path ends, without symbolic links: at the file, or where it could not go on.
+  // Where the path ends, without symbolic links: at the file, or where it could not be followed
+  // further.
   std::string file;
   // NOT_FOUND: something on the path is missing. FAILED_PRECONDITION: no right to search a
   // directory, a loop of symbolic links, or no regular file at the end.
@@ -39,7 +40,7 @@ struct PathChain {
 // `path` is absolute.
 PathChain FollowPath(const std::string& path);
 
-// What the kernel reported about writers of a file.
+// The kernel's reports about writers of a file.
 struct WriterSigns {
   // The file, or where the path leads, changed since this was cleared.
   bool changed = false;

@@ -35,7 +35,7 @@ absl::Status TooLong(const std::string& path, uint64_t size) {
                                                     TableSource::kMaxDocumentBytes));
 }
 
-// What can be read from the beginning, up to `most` bytes.
+// Reads from the beginning, up to `most` bytes.
 absl::StatusOr<std::string> ReadSome(int fd, size_t most, const std::string& path) {
   std::string text(most, '\0');
   size_t size = 0;

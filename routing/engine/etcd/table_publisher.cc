@@ -15,7 +15,7 @@ namespace {
 using etcd::KeptEpoch;
 
 constexpr size_t kMostNamed = 10;
-// Of a publication, for everything but the table.
+// The room that a publication needs besides the table.
 constexpr size_t kRequestHead = 8192;
 
 absl::StatusOr<RoutingTable> ReadTable(const std::string& value) {
@@ -107,7 +107,7 @@ class EtcdTablePublisher::Rep {
         if (!parsed.ok()) return absl::DataLossError(Here(parsed.status().message()));
         newest = *std::move(parsed);
       }
-      // Somebody may have put an older table back, or deleted the newest, without a publisher.
+      // An older table may have been put back, or the newest deleted, without a publisher.
       PublishedState state{.newest = newest ? &*newest : nullptr,
                            .highest = history.empty() ? 0 : history.back().epoch};
       absl::StatusOr<Publication> judged = JudgePublication(state, table, expected, named);

@@ -47,7 +47,7 @@ absl::StatusOr<RoutingTable> ParseTable(const Result& result, const TableRow& ro
   return table;
 }
 
-// What a publisher finds before it writes; the head and the newest row are locked.
+// The state that a publisher finds before it writes; the head and the newest row are locked.
 struct Found {
   int64_t publications = 0;
   std::optional<TableRow> newest;
@@ -95,7 +95,7 @@ struct Write {
 
 // The second statement looks at what the first one wrote. Where a publication at another Galera
 // node ends this transaction between the two, the node carries the second one out on its own,
-// commits it, and reports the conflict only then: a plain INSERT would leave a table that nobody
+// commits it, and reports the conflict only then: a plain INSERT would leave a table that was never
 // published.
 Write WriteOf(const Found& found, uint64_t epoch, std::string_view document,
               const PublicationNote& note) {
@@ -180,7 +180,7 @@ class MysqlTablePublisher::Rep {
   MysqlStats Stats() const { return pool_->Stats(); }
   std::string place() const { return mysql::TablePlace(pool_->options()); }
 
-  // Without tables nothing can be published before somebody creates them.
+  // Without the database tables nothing can be published until they are created.
   absl::Status Use(const std::function<absl::Status(Connection&)>& body) {
     return pool_->Use([&](Connection& connection) {
       absl::Status status = body(connection);

@@ -22,9 +22,9 @@ namespace {
 // The table comment by which tables of locus are recognized.
 constexpr char kComment[] = "locus routing tables, version 1";
 
-// The server computes length and checksum, so that a document which somebody replaces by hand is
-// noticed too. A head's update is what makes two publications exclude each other on Galera, where a
-// row lock of one node is none of another.
+// The server computes length and checksum, so that a document replaced by hand is noticed as well.
+// On Galera a row lock of one node does not count on another, so the update of the head makes two
+// publications exclude each other.
 constexpr char kCreateTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS routing_table (
     epoch BIGINT UNSIGNED NOT NULL CHECK (epoch BETWEEN 1 AND 9223372036854775807),
@@ -127,7 +127,7 @@ absl::Status CreateTables(Connection& connection) {
     statements.replace(at, 2, kComment);
   }
   LOCUS_RETURN_IF_ERROR(connection.Run(statements).status());
-  // Of a place that an earlier version made. Accounts without ALTER may still run this again.
+  // For a place that an earlier version made. Accounts without ALTER may still run this again.
   LOCUS_ASSIGN_OR_RETURN(auto columns, connection.Run(SelectNoteColumns(), {OneRow(1)}));
   if (columns[0].rows[0][0] == "2") return absl::OkStatus();
   const absl::Status added =
