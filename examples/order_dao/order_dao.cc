@@ -83,7 +83,7 @@ absl::Status OrderDao::CompareWithStored(locus::ShardConnection& connection, Ord
         "another order has the order_no ", order.no.ToString(), " of order ", order.id.ToString()));
   }
   // After a key rotation one order may have two valid numbers: the stored one counts if it decodes
-  // to this ID. Compare the columns that you added, too.
+  // to this ID. Compare the columns that you added as well.
   auto id = codec_.Decode(stored[0].no);
   if (stored[0].buyer == order.buyer && id.ok() && *id == order.id) {
     order = stored[0];
@@ -183,7 +183,7 @@ absl::StatusOr<std::vector<Order>> OrderDao::FindByBuyer(uint64_t buyer) {
       if (route.empty() || !status.ok()) continue;
       status = SelectByBuyer(route, epoch, buyer, deadline, orders);
     }
-    // The endpoint of a shard has changed: wait for the table that says so.
+    // The endpoint of a shard has changed: wait for the table that names it.
     if (absl::IsAborted(status) && !router_.Refresh(epoch + 1, deadline).ok()) return status;
   } while (absl::IsAborted(status) && std::chrono::steady_clock::now() < deadline);
   if (!status.ok()) return status;
@@ -196,7 +196,7 @@ absl::StatusOr<Order> OrderDao::Update(Order order) {
   auto number = order.id.ToInt64();
   if (!number.ok()) return NoSuchOrder(order.id);
   auto change = [&](locus::ShardConnection& connection) {
-    // Set your columns here, too.
+    // Set your columns here as well.
     Statement update(connection,
                      "UPDATE orders SET version = version + 1 WHERE order_id = ? AND version = ?");
     update.Bind(static_cast<uint64_t>(*number)).Bind(order.version);

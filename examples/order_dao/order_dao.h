@@ -36,11 +36,10 @@ struct Order {
 // ShardPoolsSettings::timeout.
 //
 // NOT_FOUND: no such order; a wide order ID is never in this table, and no shard is asked for it.
-// ABORTED: the order was between two shards until `timeout`, or somebody changed it; restart the
-// larger operation.
-// INVALID_ARGUMENT, FAILED_PRECONDITION: the shard refuses the statement for good; do not retry.
-// Otherwise the errors of ShardPools::Take. Thread safety: all methods may be called from any
-// thread. Make one for a process.
+// ABORTED: the order was between two shards until `timeout`, or another client changed it; restart
+// the larger operation. INVALID_ARGUMENT, FAILED_PRECONDITION: the shard refuses the statement for
+// good; do not retry. Otherwise the errors of ShardPools::Take. Thread safety: all methods may be
+// called from any thread. Make one for a process.
 class OrderDao {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -51,20 +50,20 @@ class OrderDao {
       : router_(router), pools_(pools), codec_(codec), timeout_(timeout), fenced_(router, pools) {}
 
   // Stores a new order with an ID that the caller took from OrderIdGenerator for this buyer, and
-  // returns it. Safe to repeat with the same ID: an order that is stored already is returned as it
-  // stands. After a lost answer the call repeats itself; where it cannot find out whether the order
-  // was stored, it says so and the caller repeats it, with the same ID. A new ID would store the
-  // order twice.
+  // returns it. Safe to repeat with the same ID: an order that is stored already is returned
+  // unchanged. After a lost answer the call repeats itself; where it cannot find out whether the
+  // order was stored, it returns an error and the caller repeats it, with the same ID. A new ID
+  // would store the order twice.
   //
   // ALREADY_EXISTS: the ID, or its order_no, belongs to another order. INVALID_ARGUMENT also: the
   // ID was made for another buyer. FAILED_PRECONDITION also: the ID is wide; docs/schema.sql shows
   // how to get to a table that holds wide IDs.
   absl::StatusOr<Order> Insert(const locus::OrderId& id, uint64_t buyer);
 
-  // For a public edge: `text` is what a customer sent. It is decoded and authenticated before any
+  // For a public edge: `text` comes from a customer. It is decoded and authenticated before any
   // shard is touched, and INVALID_ARGUMENT where that fails.
   absl::StatusOr<Order> FindByNo(std::string_view text);
-  // For internal services: an order ID is not secret, and anybody can make one up.
+  // For internal services: an order ID is not secret, and any client can make one up.
   absl::StatusOr<Order> FindById(const locus::OrderId& id);
   // The oldest first. Asks two shards while the buyer's vnode moves, and takes from each the orders
   // that the table assigns to it.

@@ -16,7 +16,7 @@ namespace shop {
 
 using Random = std::mt19937_64;
 
-// What a write does; the numbers are those of the record's files.
+// The kind of a write; the numbers are those of the record's files.
 enum class Op : uint8_t { kInsert = 1, kUpdate = 2, kItems = 3, kPay = 4, kDelete = 5 };
 
 // One write to one order: the statements of a transaction, and the order before and after it.
@@ -35,7 +35,7 @@ struct Change {
   locus::OrderId id = {};
 };
 
-// Which changes are made. A client that knows nothing of transactions makes each of one statement.
+// Which changes are made. A client without transactions makes each of one statement.
 enum class Style { kTransactions, kStatements };
 
 // A new order of `buyer`, with 1 to 4 items and sometimes a payment; kStatements: without them.

@@ -149,7 +149,7 @@ class StatusWriter {
                                std::chrono::duration<double>(now - before).count();
       writes = status.counts.writes;
       before = now;
-      // Who watches misses a line; the record is what counts.
+      // A watcher misses a line, but only the record counts.
       static_cast<void>(WriteStatus(path_, status));
     }
   }

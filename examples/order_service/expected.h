@@ -24,7 +24,7 @@ struct ExpectedOrder {
   }
 };
 
-// What clients counted. Writes by what became of them.
+// Counts of clients: writes by their outcome.
 struct RecordCounts {
   uint64_t inserts = 0, updates = 0, deletes = 0;  // acknowledged
   uint64_t refused = 0;                            // writes that were not stored

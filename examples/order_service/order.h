@@ -40,7 +40,7 @@ struct Order {
   std::vector<Payment> payments = {};
 };
 
-// What is compared of an order: whether it is there, its version, and a digest of its rows.
+// The compared state of an order: whether it exists, its version, and a digest of its rows.
 struct OrderState {
   uint64_t digest = 0;  // 0: there is no such order
   uint64_t version = 0;
@@ -55,7 +55,7 @@ const char* NameOf(Table table);
 // The columns that count, separated by commas. order_id is the first. Versions of items and
 // payments are left out: triggers raise them where a row is deleted and inserted again.
 const char* ColumnsOf(Table table);
-// Of kOrders: where these stand among the columns.
+// Where these are among the columns of kOrders.
 inline constexpr size_t kOrderNoColumn = 1;
 inline constexpr size_t kVersionColumn = 7;
 

@@ -17,7 +17,7 @@
 
 namespace shop {
 
-// What became of a write.
+// The outcome of a write.
 struct Written {
   enum class Outcome {
     kAcknowledged,  // stored
@@ -70,7 +70,7 @@ class FencedStore : public OrderStore, public OrderReader {
   absl::StatusOr<ReadOrder> Read(const locus::OrderId& id) override;
 
  private:
-  // Decides what a write was that found another version, or a row with its key.
+  // Decides the outcome of a write that found another version, or a row with its key.
   void Resolve(const Change& change, Written& written);
   bool GiveUp(std::chrono::steady_clock::time_point begun) const;
 
@@ -79,9 +79,9 @@ class FencedStore : public OrderStore, public OrderReader {
   const std::chrono::milliseconds patience_;
 };
 
-// A client that has never heard of locus: it sends each statement to the shard that the first
-// routing table names, as it was told on its first day, and takes every error for "not written". It
-// is no OrderReader: that shard may have lost the order.
+// A client that does not use locus: it sends each statement to the shard of the first routing
+// table, and takes every error for "not written". It is no OrderReader: that shard may have lost
+// the order.
 class PlainStore : public OrderStore {
  public:
   // Both outlive it. `router` keeps its first table. The pools only connect.

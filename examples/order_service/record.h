@@ -14,7 +14,7 @@
 
 namespace shop {
 
-// What clients did, and what they told their customers. Each process appends to a file of its own,
+// The writes of clients, and their answers to customers. Each process appends to a file of its own,
 // and each order is written by one thread, so an order's records are in one file, in order.
 struct Record {
   enum class What : uint8_t {
@@ -47,7 +47,7 @@ class Recorder {
   Recorder& operator=(Recorder&&) = delete;
   ~Recorder();
 
-  // UNAVAILABLE: the disk is full or fails. The customer must not be told anything then.
+  // UNAVAILABLE: the disk is full or fails. The customer must then get no answer.
   absl::Status Append(const Record& record);
 
  private:

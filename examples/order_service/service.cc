@@ -20,7 +20,7 @@
 namespace shop {
 namespace {
 
-// What the parent waits for; blocked, so that none comes between looking and waiting.
+// The signals that the parent waits for; blocked, so that none comes between the look and the wait.
 sigset_t AwaitedSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -68,7 +68,7 @@ absl::StatusOr<pid_t> Start(const std::vector<std::string>& words) {
   return absl::UnavailableError(absl::StrCat("no process can be started: ", std::strerror(error)));
 }
 
-// What a process ended with; OK for exit code 0.
+// The result of a process; OK for exit code 0.
 absl::Status EndOf(const std::string& name, int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
   return absl::UnavailableError(

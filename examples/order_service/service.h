@@ -34,8 +34,8 @@ absl::Status PrepareDirectory(const Place& place);
 
 // Starts the processes, this program with the verb "client", and waits until all of them have
 // ended. SIGTERM and SIGINT end them, and so does the end of this process. A later run in the same
-// directory goes on with other orders. UNAVAILABLE: a process failed, or was killed and not
-// replaced; the others went on.
+// directory uses other orders. UNAVAILABLE: a process failed, or was killed and not replaced; the
+// others continued.
 absl::Status RunService(const Place& place, const ServiceOptions& options);
 
 }  // namespace shop

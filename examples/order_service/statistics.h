@@ -15,7 +15,7 @@
 
 namespace shop {
 
-// What a process has done so far.
+// The counts of a process so far.
 struct ClientCounts {
   uint64_t writes = 0;    // acknowledged
   uint64_t inserts = 0;   // of them
@@ -55,9 +55,9 @@ struct ClientStatus {
 };
 absl::Status WriteStatus(const std::string& path, const ClientStatus& status);
 
-// What the processes of a directory wrote last, for people: a line each and their sum; p50 and p99
-// are upper bounds of a bucket. For programs: one line of JSON. NOT_FOUND: no process has written
-// anything yet. DATA_LOSS: a file is no such line.
+// The last counts of the processes of a directory, for people: a line each and their sum; p50 and
+// p99 are upper bounds of a bucket. For programs: one line of JSON. NOT_FOUND: no process has
+// written anything yet. DATA_LOSS: a file is no such line.
 absl::StatusOr<std::string> StatusText(const std::string& directory, bool json);
 
 }  // namespace shop

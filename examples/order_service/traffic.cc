@@ -112,7 +112,7 @@ absl::Status Traffic::ChangeOne() {
   auto outcome = Perform(change);
   if (!outcome.ok()) return outcome.status();
   const bool stored = *outcome == Outcome::kAcknowledged;
-  // A client that follows no fence gives the order up, and so does anybody who does not know its
+  // A client that follows no fence gives the order up, and so does a client that does not know its
   // state.
   const bool goes_on =
       stored || (*outcome == Outcome::kRefused && parts_.store.style() == Style::kTransactions);
@@ -188,7 +188,7 @@ absl::Status Traffic::ReadOne() {
     return ReadBack(gone_[random_() % gone_.size()], {});
   }
   if (open_.empty()) return absl::OkStatus();
-  // Often the newest: what was acknowledged a moment ago is what a stale read would miss.
+  // Often the newest order: a stale read would miss the write that was acknowledged a moment ago.
   const Order& order = random_() % 2 == 0 ? open_.back() : open_[random_() % open_.size()];
   return ReadBack(order.id, StateOf(order));
 }

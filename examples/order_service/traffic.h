@@ -19,7 +19,7 @@
 
 namespace shop {
 
-// What the threads of a process share. All of it outlives them.
+// The state that the threads of a process share. All of it outlives them.
 struct TrafficParts {
   OrderStore& store;
   OrderReader* reader;  // nullptr: orders are not read back
@@ -61,9 +61,9 @@ class Traffic {
   absl::StatusOr<Change> NewOrderOf(const BuyerRow& buyer);
   void GoOnWith(Order order);
   absl::Status ChangeOne();
-  // Writes it and records it. What became of it.
+  // Writes it and records it. Returns the outcome.
   absl::StatusOr<Written::Outcome> Perform(const Change& change);
-  // The same of `write`, which stands for all of `changes`; each has records of its own.
+  // The same for `write`, which contains all of `changes`; each has records of its own.
   absl::StatusOr<Written::Outcome> Perform(const Change& write, std::span<const Change> changes);
   absl::Status RecordOutcome(const Written& written, absl::Duration took, const Change& change);
   absl::Status ReadOne();

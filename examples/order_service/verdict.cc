@@ -87,7 +87,7 @@ class Judgement {
       if (!expected_.orders().contains(number)) {
         Fault(verdict_.foreign, number,
               absl::StrCat("shard ", contents.shard.name, " has ", TextOf(stored),
-                           ", and nobody inserted it"));
+                           ", and no client inserted it"));
         continue;
       }
       auto id = OrderId::FromInt64(static_cast<int64_t>(number));

@@ -13,13 +13,13 @@
 
 namespace shop {
 
-// What a shard holds of an order.
+// The rows of an order in a shard.
 struct StoredOrder {
   uint64_t sum = 0;      // of the digests of its rows
   uint64_t version = 0;  // of the row in `orders`; 0: there is none
   std::string no;        // as its row has it
 
-  // Rows without a row in `orders` are a state too, which nobody acknowledged.
+  // Rows without a row in `orders` are a state as well, which no client acknowledged.
   OrderState state() const { return {OrderDigest(sum), version}; }
 };
 
@@ -38,7 +38,7 @@ struct Verdict {
   uint64_t lost = 0;       // acknowledged, and not on their shard
   uint64_t changed = 0;    // on their shard with other rows than acknowledged
   uint64_t doubled = 0;    // also on a shard that must not have them
-  uint64_t foreign = 0;    // on a shard although nobody inserted them, or after their deletion
+  uint64_t foreign = 0;    // on a shard although no client inserted them, or after their deletion
   uint64_t misrouted = 0;  // the order_no does not lead to the shard and the order
   uint64_t copies = 0;     // on the other shard of a move under way, as they should be
   std::vector<std::string> faults;  // the first few, a line each

@@ -19,7 +19,8 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-// What a customer typed: spaces and dashes are for reading. The format itself refuses them.
+// The text that a customer typed: spaces and dashes are for reading. The format itself refuses
+// them.
 std::string WithoutSeparators(std::string_view typed) {
   std::string number;
   for (char c : typed) {
@@ -28,7 +29,7 @@ std::string WithoutSeparators(std::string_view typed) {
   return number;
 }
 
-// One answer for every reason: who guesses learns nothing from it.
+// One answer for every reason, so that a guesser learns nothing from it.
 absl::StatusOr<locus::OrderId> Authenticated(const locus::OrderNoCodec& codec,
                                              std::string_view typed) {
   absl::StatusOr<locus::OrderNo> number = locus::OrderNo::Parse(WithoutSeparators(typed));

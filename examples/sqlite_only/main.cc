@@ -15,7 +15,7 @@
 
 namespace {
 
-// 3: retry later; 1: somebody must look at it.
+// 3: retry later; 1: an operator must look at it.
 int Fail(const absl::Status& status) {
   std::cerr << "sqlite_only: " << status.message() << "\n";
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ? 3 : 1;
@@ -49,14 +49,15 @@ int main(int argc, char** argv) {
   auto store = locus::SqliteSegmentStore::Open(argv[1], {.create = true});
   if (!store.ok()) return Fail(store.status());
 
-  // A short horizon suits a program that soon ends: what it leased and did not use is a gap.
+  // A short horizon suits a program that soon ends: sequences that it allocated and did not use are
+  // a gap.
   locus::OrderIdGenerator::Options options;
   options.create_space = true;
   options.horizon = absl::Seconds(10);
   auto generator = locus::OrderIdGenerator::Create(*std::move(store), options);
   if (!generator.ok()) return Fail(generator.status());
 
-  // One transaction leases for all of them.
+  // One transaction allocates segments for all of them.
   std::vector<locus::OrderId> ids(buyers.size());
   auto filled = (*generator)->NextBatch(buyers, ids, absl::Seconds(10));
   if (!filled.ok()) return Fail(filled.status());

@@ -18,7 +18,7 @@
 
 namespace {
 
-// Stands for a request's handler: it would insert the order under this ID.
+// In place of a request's handler, which would insert the order under this ID.
 void HandleOrder(const locus::OrderId&) {}
 
 // Takes orders until none is left. Returns why it gave up.
@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
   auto generator = locus::OrderIdGenerator::Create(*std::move(store), options);
   if (!generator.ok()) return Fail(generator.status());
 
-  // Before traffic arrives: one call leases for all sections, so that no request waits for it.
+  // Before traffic arrives: one call allocates segments for all sections, so that no request waits
+  // for it.
   if (absl::Status warmed = (*generator)->Warm(absl::Seconds(30)); !warmed.ok()) {
     return Fail(warmed);
   }
@@ -75,7 +76,7 @@ int main(int argc, char** argv) {
     if (!status.ok()) return Fail(status);
   }
 
-  // What a handler of GET /metrics answers, with PrometheusText::kContentType.
+  // The answer of a handler of GET /metrics, with PrometheusText::kContentType.
   locus::PrometheusText metrics;
   metrics.Add((*generator)->Stats(), {{"space", options.space.str()}});
   std::cout << metrics.ToString();

@@ -48,9 +48,9 @@ struct ApplierOptions {
   // The other shard's database: a statement that changes tables of another database of its server
   // stops nothing. Empty: tables of these names in any database are the move's.
   std::string peer_database;
-  // What the other shard accepted of each range at the position where the stream begins; only read
-  // when the move has no checkpoint on this shard. Empty: as before the first step, where the
-  // source accepts all cohorts and the target none.
+  // The bands that the other shard accepted of each range at the position where the stream begins;
+  // only read when the move has no checkpoint on this shard. Empty: as before the first step, where
+  // the source accepts all cohorts and the target none.
   std::vector<internal::BandFence> peer;
   // Set by another thread: from then on a transaction that loses against another one is not
   // repeated. It outlives the applier. Null: such transactions are repeated for a minute.

@@ -61,8 +61,8 @@ struct CopyWalk {
 CopyWalk ChooseWalk(const MovedTable& table, const std::vector<CopyColumn>& columns,
                     const std::vector<IndexPart>& parts, std::optional<bool> goes_on);
 
-// The part of a table that one SELECT reads. Parameters of each: the parts of `behind`, each as
-// often as it stands there (see KeyParameters), if there is one, then those of `upto` likewise.
+// The part of a table that one SELECT reads. Parameters of each: the parts of `behind` if there is
+// one, in the order and number of KeyParameters, then the same for `upto`.
 struct ChunkSql {
   const MovedTable& table;
   const std::vector<CopyColumn>& columns;  // that are copied, in their order

@@ -27,7 +27,7 @@ struct CopierOptions {
   MovedTable table;
   // The vnodes that move: 1 to 1,024 ranges, ascending, apart.
   std::vector<FencedRange> ranges;
-  // Of their rows only those of these cohorts, from the first to below the second; nullopt: all.
+  // Only rows of these cohorts, from the first to below the second; nullopt: all rows.
   std::optional<std::pair<uint32_t, uint32_t>> cohorts = std::nullopt;
 
   // Rows of one chunk, which is one transaction of the target: between these, so that a chunk takes
@@ -53,7 +53,7 @@ struct CopierOptions {
 // disturb each other, as long as the stream begins before the first chunk was read. It continues
 // where it stopped: each chunk's end is stored with its rows.
 //
-// Errors as those of ChangeApplier. Thread safety: none.
+// Errors: as ChangeApplier. Thread safety: none.
 class RowCopier {
  public:
   // `target` outlives it, and has the table.
@@ -94,7 +94,7 @@ class RowCopier {
   absl::StatusOr<std::optional<Chunk>> ReadBehind(Place from, uint64_t chunk_rows) const;
   absl::StatusOr<std::optional<Chunk>> ReadRanges(Place from, uint64_t chunk_rows) const;
   absl::StatusOr<std::optional<Chunk>> ReadAll(Place from, uint64_t chunk_rows) const;
-  // What was read ahead, or now.
+  // The chunk that was read ahead, or else reads it now.
   absl::StatusOr<std::optional<Chunk>> NextChunk();
 
   const CopierOptions options_;

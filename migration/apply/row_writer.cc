@@ -265,7 +265,8 @@ absl::Status RowWriter::Execute(Table& table, BulkStatement& statement) {
   order_matters_ = error == kDuplicateKey;
   if (!order_matters_) {
     return stream::Prefixed(
-        absl::StrCat("a row of ", Quoted(table.moved().guard.name), " is not taken: "), status);
+        absl::StrCat("a row of ", Quoted(table.moved().guard.name), " cannot be written: "),
+        status);
   }
   absl::Status conflict =
       absl::DataLossError(absl::StrCat("a row of ", Quoted(table.moved().guard.name),

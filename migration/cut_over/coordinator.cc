@@ -170,10 +170,11 @@ Decision DecideMoving(const MoveSight& sight) {
                 "`locus table restore`, or take the move back to share 0 and abort it");
   }
   if (sight.published->step > sight.step) {
-    return Hold(sight, absl::StrCat("the routing table has step ", sight.published->step,
-                                    " of this move, and the fences are at step ", sight.step,
-                                    ": somebody else published it; publish an earlier epoch again "
-                                    "with `locus table restore`"));
+    return Hold(sight,
+                absl::StrCat("the routing table has step ", sight.published->step,
+                             " of this move, and the fences are at step ", sight.step,
+                             ": another publisher changed it; publish an earlier epoch again "
+                             "with `locus table restore`"));
   }
   if (sight.phase == Phase::kFinalizing) {
     if (!sight.differs.empty()) return Hold(sight, "the shards differ: " + sight.differs);

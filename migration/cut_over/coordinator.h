@@ -26,7 +26,7 @@ inline constexpr uint32_t kWhole = 10000;
 // a stream begins again (RepairedPhase). Bands stay where they are meanwhile.
 enum class Phase : uint8_t {
   kPlanned,     // nothing has been changed on a shard
-  kPrepared,    // fences, triggers and tables stand; the stream's start is stored
+  kPrepared,    // fences, triggers and tables exist; the stream's start is stored
   kStreaming,   // the stream from the source runs; a marker has to pass it before rows are copied
   kCopying,     // rows are copied
   kCatchingUp,  // all rows were copied; the stream brings what changed since
@@ -66,16 +66,17 @@ struct Gate {
   std::string threshold;
   std::string value;
   bool ok = true;
-  bool also_back = false;   // must hold for steps to a smaller share, too
+  bool also_back = false;   // must also hold for steps to a smaller share
   bool rolls_back = false;  // its failure takes the move back to share 0
 };
 
 // One of the two streams.
 struct StreamSight {
-  bool passed = false;                            // a marker has passed since the runner began
-  absl::Duration lag = absl::InfiniteDuration();  // of the last marker; infinite: it stands still
-  std::string broken;   // why it ended for good; empty: it runs, or is being reconnected
-  std::string waiting;  // why it does not go on now; empty: it does
+  bool passed = false;  // a marker has passed since the runner began
+  absl::Duration lag =
+      absl::InfiniteDuration();  // of the last marker; infinite: it does not advance
+  std::string broken;            // why it ended for good; empty: it runs, or is being reconnected
+  std::string waiting;           // why it waits now; empty: it does not
   // The command that mends a stream that stopped; kFindings: `locus move repair` finds the cause.
   enum class Mend : uint8_t { kFindings, kCompare, kReseed };
   Mend mend = Mend::kFindings;
@@ -91,7 +92,7 @@ struct MoveSight {
   Wish wish;
   Seeding seeding;
 
-  Situation fences;   // of all ranges, which always stand alike
+  Situation fences;   // of all ranges, which are always alike
   uint64_t step = 0;  // the higher of both rows'
   // Since this runner first saw the present step; since it saw the fences agree at this share.
   absl::Duration in_step = absl::ZeroDuration();
@@ -133,7 +134,7 @@ struct Decision {
   enum class Kind : uint8_t {
     kWait,
     kEnter,        // `phase`: do what it begins with, then store it
-    kLetGo,        // the donor lets go of the band to `share`
+    kLetGo,        // the donor gives up the band to `share`
     kRefuse,       // take the step back, first half
     kRestore,      // second half
     kLevel,        // the rest

@@ -12,7 +12,7 @@ bool SameBand(const BandFence& a, const BandFence& b) {
   return a.own_lo == b.own_lo && a.own_hi == b.own_hi;
 }
 
-// The share that a row of this side stands for.
+// The share that a row of this side implies.
 uint32_t ShareOf(Side side, const BandFence& row) {
   return side == Side::kSource ? row.own_lo : row.own_hi;
 }
@@ -42,7 +42,7 @@ Situation SituationOf(const BandFence& source, const BandFence& target, uint32_t
   const uint32_t source_share = source.own_lo, target_share = target.own_hi;
   if (source_share == target_share) {
     if (source.step == target.step) return {Found::kAgreed, source_share, source_share, {}};
-    // Only a donor that has restored its band is a step ahead without having let go of one.
+    // Only a donor that has restored its band is a step ahead without having given one up.
     const bool source_leads = source.step == target.step + 1;
     if (!source_leads && target.step != source.step + 1) return {};
     const Side donor = source_leads ? Side::kSource : Side::kTarget;

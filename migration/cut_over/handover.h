@@ -13,7 +13,8 @@
 //
 // With both rows at step n - 1 and the share p, a step to p' is
 //
-//   1. the donor lets go: its band shrinks, its step becomes n, and it carries a token. The change
+//   1. the donor gives the band up: its own band shrinks, its step becomes n, and it carries a
+//   token. The change
 //      is a row event in the donor's binary log, behind every write that it allowed.
 //   2. the applier of the recipient reaches the token: its band grows and its step becomes n.
 //
@@ -45,12 +46,12 @@ struct BandFence {
 // those below it.
 BandFence Owned(Side side, uint32_t share, uint32_t cohorts);
 
-// Where a move stands, from the rows of both shards. Rows that were read one after the other may
-// show a state that never existed. A decision from such rows then fails on its WHERE step.
+// The situation of a move, from the rows of both shards. Rows that were read one after the other
+// may show a state that never existed. A decision from such rows then fails on its WHERE step.
 struct Situation {
   enum class Kind {
     kAgreed,      // both rows have one step and share the cohorts at `share`
-    kOnItsWay,    // `donor` has let go, the recipient has not reached the token
+    kOnItsWay,    // `donor` has given the band up, the recipient has not reached the token
     kRefused,     // the recipient has refused: the donor has to restore its band
     kRestored,    // the donor has: the recipient has to follow with its step
     kImpossible,  // no protocol leads there: the rows were changed by hand, or read in between

@@ -13,7 +13,7 @@ struct Repair {
   // Guards and version triggers are made again where they are missing or wrong. Comes with each of
   // the others.
   bool guards = false;
-  // The stream from the source begins anew at the present end of its log, and the orders that the
+  // The stream from the source begins again, at the current end of its log, and the orders that the
   // source accepts are copied again.
   bool forth = false;
   bool back = false;  // likewise from the target

@@ -17,7 +17,7 @@
 namespace locus::internal {
 
 struct GuardDropFacts {
-  // What a shard remembers of a move of which it is the source.
+  // A shard's record of a move of which it is the source.
   struct RememberedMove {
     std::string name;
     Phase phase = Phase::kPlanned;

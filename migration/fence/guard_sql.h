@@ -14,8 +14,8 @@ std::string SqlName(std::string_view name);
 // `text` as a literal of no meaning but its characters: CONVERT(X'...' USING utf8mb4).
 std::string SqlText(std::string_view text);
 
-// Gene and cohort of a row as SQL expressions. `row` is what stands before the column: "NEW.",
-// "OLD.", or nothing.
+// Gene and cohort of a row as SQL expressions. `row` is the prefix of the column: "NEW.", "OLD.",
+// or nothing.
 std::string GeneExpression(const GuardedTable& table, std::string_view row);
 std::string CohortExpression(const GuardedTable& table, std::string_view row);
 

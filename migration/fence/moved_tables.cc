@@ -189,7 +189,7 @@ absl::Status TablesSession::CheckTables() {
   return foreign.empty() ? absl::OkStatus() : Refuse(absl::StrCat("trigger ", foreign.front()));
 }
 
-// A table that an earlier version made, and no move uses any more, is made anew.
+// A table that an earlier version made, and no move uses any more, is dropped and made again.
 absl::Status TablesSession::RenewOldTombstones() {
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> old,
                          Run(internal::kFindOldTombstones, {AtMostOneRow(1)}));

@@ -48,9 +48,9 @@ struct Regroup {
 // Whether a vnode may be pointed from one row, nullptr: from none, to another one.
 bool AcceptSame(const FenceRow* from, const FenceRow& to);
 
-// What a regroup does, of rows as they were read. Each part is one transaction or more:
-// 1. The rows that give way are locked as writers lock them, and are as they were read; Inserted().
-// 2. Each of WrongPointers(): both rows are locked so, AcceptSame, and the vnode is changed. Until
+// The work of a regroup, from rows as they were read. Each part is one transaction or more: 1. The
+// rows that give way are locked as writers lock them, and are as they were read; Inserted(). 2.
+// Each of WrongPointers(): both rows are locked so, AcceptSame, and the vnode is changed. Until
 //    none is left.
 // 3. Ends().
 class RegroupPlan {

@@ -14,14 +14,13 @@
 #include "migration/fence/key_form.h"
 #include "src/engine/mysql/connection.h"
 
-// The triggers that stand on tables of a shard. Two kinds are ours: guards
-// (locus/migration/fence.h) and version triggers (locus/migration/moved_table.h). Where both stand,
-// the guard must run first: its lock of the fence row comes before the locks of the version
-// trigger, so a writer that waits for the fence holds no row that the applier needs. BEFORE
-// triggers of the service (migration/fence/user_triggers.h) run before both, so that these judge
-// the row that will be written. MariaDB runs triggers in the order in which they were made, and a
-// replaced one becomes the last, unless the statement that makes it says which other it FOLLOWS or
-// PRECEDES.
+// The triggers of a shard's tables. Two kinds are ours: guards (locus/migration/fence.h) and
+// version triggers (locus/migration/moved_table.h). Where a table has both, the guard must run
+// first: its lock of the fence row comes before the locks of the version trigger, so a writer that
+// waits for the fence holds no row that the applier needs. BEFORE triggers of the service
+// (migration/fence/user_triggers.h) run before both, so that these judge the row that will be
+// written. MariaDB runs triggers in the order in which they were made, and a replaced one becomes
+// the last, unless the statement that makes it says which other it FOLLOWS or PRECEDES.
 
 namespace locus::mysql {
 

@@ -21,7 +21,7 @@ using internal::TombstoneKeyExpression;
 
 namespace {
 
-// 17 bytes at the most stand before and behind the table's name in a trigger's.
+// A trigger's name has at most 17 bytes besides the table's name.
 constexpr size_t kMostTableBytes = 64 - 29;
 
 std::string PostOf(const std::string& bucket) {

@@ -46,7 +46,7 @@ std::vector<VnodeMove> OtherMoves(const RoutingTable& table, const MoveLeg& leg)
 absl::Status Unexpected(const RoutingTable& table, const MoveLeg& leg) {
   return absl::AbortedError(absl::StrCat(
       "epoch ", table.epoch(), " of the routing table says otherwise of the move from shard ",
-      leg.source, " to shard ", leg.target, ": somebody published it meanwhile"));
+      leg.source, " to shard ", leg.target, ": another publisher changed it meanwhile"));
 }
 
 bool IsUnderWay(const RoutingTable& table, const MoveLeg& leg) {

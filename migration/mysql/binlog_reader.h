@@ -79,8 +79,8 @@ class BinlogReader {
   // or by the link timeout when the server is silent.
   absl::StatusOr<Item> Next(TimePoint deadline);
 
-  // Behind the last transaction that Next gave: where another reader goes on. It lists every domain
-  // that Options::stream.position listed, and those seen since.
+  // Behind the last transaction that Next gave: where another reader continues. It lists every
+  // domain that Options::stream.position listed, and those seen since.
   const stream::GtidPosition& position() const { return assembler_.position(); }
   // "host:port/database".
   const std::string& place() const { return place_; }

@@ -46,12 +46,12 @@ class BulkStatement {
   bool conflict() const { return conflict_; }
 
  private:
-  // What the client library reads of one parameter.
+  // The arrays that the client library reads for one parameter.
   struct Column {
     enum_field_types type = MYSQL_TYPE_NULL;
     bool is_unsigned = false;
     std::vector<StatementValue> values;
-    // Of these, those that the type needs: numbers side by side, or pointers.
+    // Only the array that the type needs is used: numbers side by side, or pointers.
     std::vector<uint64_t> words;
     std::vector<float> reals;
     std::vector<void*> pointers;

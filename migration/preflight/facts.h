@@ -32,7 +32,7 @@ struct Column {
   std::string extra;      // "auto_increment", "STORED GENERATED", ...
   std::string generated;  // the expression
   std::string default_value;
-  bool no_pad = false;  // the collation tells 'a' from 'a '
+  bool no_pad = false;  // the collation distinguishes 'a' and 'a '
 };
 
 struct Key {
@@ -100,7 +100,7 @@ struct Session {
   std::string account;  // "NAME@HOST"
 };
 // A table that an operator makes by the remedy of `open-sessions`, with the server_id behind its
-// name, as replicas get that of their primary, too. Its column `newest`: sessions with higher
+// name, because replicas also get that of their primary. Its column `newest`: sessions with higher
 // numbers began with what SET GLOBAL has set.
 inline constexpr char kSessionMark[] = "locus_sessions_";
 
@@ -152,11 +152,11 @@ struct Shard {
   std::vector<uint64_t> follows;
 };
 
-// A unique key of the source whose values may stand in the target already.
+// A unique key of the source whose values may be in the target already.
 struct Collision {
   std::string table, key;
   uint64_t compared = 0;  // rows of the source, taken from the moving vnodes
-  uint64_t found = 0;     // of them, whose values stand in the target
+  uint64_t found = 0;     // of them, whose values are in the target
 };
 
 struct Facts {

@@ -36,35 +36,35 @@ const std::vector<Setting>& Settings() {
       {"binlog-format",
        "binlog_format",
        {"ROW"},
-       "SET GLOBAL binlog_format = ROW, in my.cnf, too; then reconnect the clients"},
+       "SET GLOBAL binlog_format = ROW, and in my.cnf; then reconnect the clients"},
       {"binlog-row-image",
        "binlog_row_image",
        {"FULL"},
-       "SET GLOBAL binlog_row_image = FULL, in my.cnf, too; then reconnect the clients"},
+       "SET GLOBAL binlog_row_image = FULL, and in my.cnf; then reconnect the clients"},
       {"binlog-row-metadata",
        "binlog_row_metadata",
        {"FULL"},
-       "SET GLOBAL binlog_row_metadata = FULL, in my.cnf, too: rows are read by column names"},
+       "SET GLOBAL binlog_row_metadata = FULL, and in my.cnf: rows are read by column names"},
       {"binlog-checksum",
        "binlog_checksum",
        {"CRC32"},
-       "SET GLOBAL binlog_checksum = CRC32, in my.cnf, too"},
+       "SET GLOBAL binlog_checksum = CRC32, and in my.cnf"},
       {"log-bin-compress",
        "log_bin_compress",
        {"OFF"},
-       "SET GLOBAL log_bin_compress = OFF, in my.cnf, too"},
+       "SET GLOBAL log_bin_compress = OFF, and in my.cnf"},
       {"gtid-strict-mode",
        "gtid_strict_mode",
        {"ON"},
-       "SET GLOBAL gtid_strict_mode = ON, in my.cnf, too"},
+       "SET GLOBAL gtid_strict_mode = ON, and in my.cnf"},
       {"sync-binlog",
        "sync_binlog",
        {"1"},
-       "SET GLOBAL sync_binlog = 1, in my.cnf, too: a crash must not lose what was committed"},
+       "SET GLOBAL sync_binlog = 1, and in my.cnf: a crash must not lose what was committed"},
       {"flush-log",
        "innodb_flush_log_at_trx_commit",
        {"1", "3"},
-       "SET GLOBAL innodb_flush_log_at_trx_commit = 1, in my.cnf, too"},
+       "SET GLOBAL innodb_flush_log_at_trx_commit = 1, and in my.cnf"},
       {"galera",
        "wsrep_on",
        {"OFF", ""},
@@ -158,7 +158,7 @@ void JudgeRetention(const Facts& facts, const Server& server, Report& report) {
              absl::StrCat("at least ", absl::FormatDuration(needed),
                           ", three times the estimate of this move, which copies ", rate),
              absl::StrCat("SET GLOBAL binlog_expire_logs_seconds = ", absl::ToInt64Seconds(needed),
-                          ", in my.cnf, too"));
+                          ", and in my.cnf"));
 }
 
 void JudgeUse(const Server& server, Report& report) {
@@ -178,7 +178,7 @@ void JudgeUse(const Server& server, Report& report) {
     report.Add(
         "connections", left >= kConnections, server.place,
         absl::StrCat(left, " of ", most, " are free"), absl::StrCat("at least ", kConnections),
-        absl::StrCat("SET GLOBAL max_connections = ", most + kConnections, ", in my.cnf, too"));
+        absl::StrCat("SET GLOBAL max_connections = ", most + kConnections, ", and in my.cnf"));
   }
 }
 
@@ -316,7 +316,7 @@ void JudgeServer(const Server& server, Report& report) {
              absl::StrCat("log_bin_trust_function_creators ",
                           ValueOf(server, "log_bin_trust_function_creators")),
              "ON, or the mover to have SUPER: guards are triggers",
-             "SET GLOBAL log_bin_trust_function_creators = ON, in my.cnf, too");
+             "SET GLOBAL log_bin_trust_function_creators = ON, and in my.cnf");
 }
 
 void JudgeCandidates(const Facts& facts, const Shard& shard, Report& report) {
@@ -349,7 +349,7 @@ void JudgeCandidates(const Facts& facts, const Shard& shard, Report& report) {
                "start the server with log_slave_updates: promoted, it must have the whole log");
     report.Add("candidate-read-only", ValueOf(server, "read_only") != "OFF", server.place,
                absl::StrCat("read_only ", ValueOf(server, "read_only")), "ON",
-               "SET GLOBAL read_only = ON, in my.cnf, too: only the primary takes writes");
+               "SET GLOBAL read_only = ON, and in my.cnf: only the primary takes writes");
     report.Add("candidate-server-id", ValueOf(server, "server_id") != primary, server.place,
                ValueOf(server, "server_id"), absl::StrCat("another one than the primary's"),
                "give each server a server_id of its own");
@@ -364,7 +364,7 @@ void JudgeCandidates(const Facts& facts, const Shard& shard, Report& report) {
       right = right || ids.back() == primary;
     }
     report.Add("candidate-follows", right, server.place,
-               ids.empty() ? "follows nobody by GTID"
+               ids.empty() ? "follows no server by GTID"
                            : absl::StrCat("follows server ", absl::StrJoin(ids, ", ")),
                absl::StrCat("to follow server ", primary, " by GTID"),
                "CHANGE MASTER TO the shard's primary with MASTER_USE_GTID = slave_pos, START "

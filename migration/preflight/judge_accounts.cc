@@ -55,9 +55,10 @@ void JudgeMover(const Facts& facts, const Shard& shard, Report& report) {
   const bool secured =
       std::any_of(server.grants.begin(), server.grants.end(),
                   [](const std::string& grant) { return absl::StrContains(grant, " REQUIRE "); });
-  report.Add("mover-account", bound || secured, server.place, server.current_user,
-             "REQUIRE SSL, or a host without wildcards: whoever has its name passes the guards",
-             absl::StrCat("ALTER USER ", GranteeOf(server), " REQUIRE SSL"));
+  report.Add(
+      "mover-account", bound || secured, server.place, server.current_user,
+      "REQUIRE SSL, or a host without wildcards: any host with this account name passes the guards",
+      absl::StrCat("ALTER USER ", GranteeOf(server), " REQUIRE SSL"));
 }
 
 }  // namespace
@@ -114,12 +115,13 @@ void JudgeAccounts(const Facts& facts, const Shard& shard, Report& report) {
     if (trusted) continue;
     dangerous.push_back(absl::StrCat(account.name, " has ", absl::StrJoin(account.rights, ", ")));
   }
-  report.Add("dangerous-rights", dangerous.empty(), server.place,
-             dangerous.empty() ? "none" : absl::StrJoin(dangerous, "; "),
-             "no account of the service with DROP (also TRUNCATE), ALTER, TRIGGER or SUPER: "
-             "these pass the guards",
-             "REVOKE them, or list the account in administrators of the move file if nobody uses "
-             "it while the move runs");
+  report.Add(
+      "dangerous-rights", dangerous.empty(), server.place,
+      dangerous.empty() ? "none" : absl::StrJoin(dangerous, "; "),
+      "no account of the service with DROP (also TRUNCATE), ALTER, TRIGGER or SUPER: "
+      "these pass the guards",
+      "REVOKE them, or list the account in administrators of the move file if it is not used "
+      "it while the move runs");
   if (!shard.schema.ok()) return;
   std::vector<std::string> gone;
   for (const Trigger& trigger : shard.schema->triggers) {

@@ -160,14 +160,14 @@ void JudgeServers(const Facts& facts, Report& report) {
              zone(source) == zone(target) ? zone(source)
                                           : absl::StrCat(zone(source), " and ", zone(target)),
              "one zone: NOW() of a client would jump as orders move",
-             "SET GLOBAL time_zone to one value on both, in my.cnf, too");
+             "SET GLOBAL time_zone to one value on both, and in my.cnf");
   uint64_t from = 0, to = 0;
   const bool read = absl::SimpleAtoi(ValueOf(source, "max_allowed_packet"), &from) &&
                     absl::SimpleAtoi(ValueOf(target, "max_allowed_packet"), &to);
   report.Add(
       "max-allowed-packet", read && to >= from, "", absl::StrCat(from, " and ", to),
       "not smaller on the target: a row might not fit",
-      absl::StrCat("SET GLOBAL max_allowed_packet = ", from, " on the target, in my.cnf, too"));
+      absl::StrCat("SET GLOBAL max_allowed_packet = ", from, " on the target, and in my.cnf"));
 }
 
 // At most one move takes a vnode at a time, wherever it takes it.

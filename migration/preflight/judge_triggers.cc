@@ -19,7 +19,7 @@ bool IsOurs(const Trigger& trigger) {
 
 using When = std::tuple<std::string, std::string, std::string>;  // table, timing, event
 
-// Those of the service, each with its place among those that run at the same time.
+// The service's triggers, each with its place among the triggers that run at the same time.
 std::map<std::string, std::pair<const Trigger*, size_t>> TheirsOf(const Schema& schema) {
   std::vector<const Trigger*> theirs;
   for (const Trigger& trigger : schema.triggers) {

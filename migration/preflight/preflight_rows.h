@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<std::string>> FindStrays(const AskRows& target,
                                                     const preflight::Facts& facts);
 
 // Unique keys that have neither the order nor the primary key, and how many of up to 1,000 values
-// of the source's moving rows stand in the target.
+// of the source's moving rows are in the target.
 absl::StatusOr<std::vector<preflight::Collision>> FindCollisions(const AskRows& source,
                                                                  const AskRows& target,
                                                                  const preflight::Facts& facts);

@@ -13,7 +13,8 @@ namespace locus::mysql {
 // As a list of SQL texts.
 std::string NamesOf(const std::vector<MovedTable>& tables);
 
-// What information_schema has of the moved tables, and of other tables that concern them.
+// The definitions of the moved tables, and of other tables that concern them, from
+// information_schema.
 absl::StatusOr<preflight::Schema> ReadSchema(const AskRows& ask,
                                              const std::vector<MovedTable>& tables);
 

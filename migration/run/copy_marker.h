@@ -25,8 +25,8 @@ absl::Status PutCopyMarker(ShardLink& link, const std::string& move, const std::
 absl::Status RaiseCopyMarker(ShardLink& link, const std::string& move, const std::string& table,
                              uint64_t run);
 
-// The tables of this shard, of those that runners write, that name the move. locus_run still does
-// when the move has ended and was cleaned up.
+// The tables of this shard, among the runners' own, that name the move. locus_run still does when
+// the move has ended and was cleaned up.
 absl::StatusOr<std::vector<std::string>> TracesOf(ShardLink& link, const std::string& move);
 
 }  // namespace locus::mysql

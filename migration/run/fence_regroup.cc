@@ -72,8 +72,8 @@ class Regrouping {
  private:
   absl::Status Changed(uint32_t lo, uint32_t hi) const {
     return absl::AbortedError(absl::StrCat("mariadb ", link_.place(),
-                                           ": somebody changed the fence of vnodes ", lo, "-", hi,
-                                           " meanwhile; repeat the command"));
+                                           ": another session changed the fence of vnodes ", lo,
+                                           "-", hi, " meanwhile; repeat the command"));
   }
   absl::Status Transact(const std::function<absl::Status()>& work) {
     LockHolders holders(link_, patience_.names);

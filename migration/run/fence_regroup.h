@@ -62,7 +62,7 @@ absl::Status RegroupAlone(ShardLink& link, const std::function<absl::Status()>& 
 // Within RegroupAlone. `check`: called in each transaction that changes the fence; its error ends
 // the regroup. ABORTED: a row has changed since it was read. UNAVAILABLE: writers under way kept
 // vnodes (`kept` becomes true), or there are more of them than one call points to new rows: the
-// next call goes on. FAILED_PRECONDITION: the map names a row that does not accept the same.
+// next call continues. FAILED_PRECONDITION: the map names a row that does not accept the same.
 absl::Status RegroupFence(ShardLink& link, const internal::Regroup& regroup,
                           const std::function<absl::Status()>& check,
                           const RegroupPatience& patience, bool& kept);

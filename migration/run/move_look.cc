@@ -76,7 +76,7 @@ absl::Status MoveRunner::MaintainWorkers() {
     return absl::OkStatus();
   };
   if (record_.dropped != dropped_) {
-    copy_.worker = nullptr;  // it waits for candidates, too
+    copy_.worker = nullptr;  // it also waits for candidates
     dropped_ = record_.dropped;
     forth_ = {};
     back_ = {};

@@ -367,8 +367,8 @@ absl::Status MoveRecords::ChangeWish(const std::string& name, uint64_t seen, con
                                                 SqlText(name), " AND serial = ", seen, OfRun(run)),
                                    {kNoRows}));
   if (results[0].affected == 1) return absl::OkStatus();
-  return absl::AbortedError(
-      absl::StrCat("somebody else changed move ", Quoted(name), " at the same time; try again"));
+  return absl::AbortedError(absl::StrCat("another command or runner changed move ", Quoted(name),
+                                         " at the same time; try again"));
 }
 
 absl::Status MoveRecords::CleanAgain(const MoveRecord& seen,
@@ -444,8 +444,8 @@ absl::Status MoveRecords::ChangeRow(const MoveRecord& seen, const std::string& a
                        ToAbsl(ToString(seen.phase)), "'", also.empty() ? "" : " AND ", also),
           {kNoRows}));
   if (results[0].affected == 1) return absl::OkStatus();
-  return absl::AbortedError(
-      absl::StrCat("somebody else changed move ", Quoted(seen.name), " at the same time"));
+  return absl::AbortedError(absl::StrCat("another command or runner changed move ",
+                                         Quoted(seen.name), " at the same time"));
 }
 
 absl::Status MoveRecords::StartOver(const MoveRecord& seen, uint32_t share) {
@@ -463,8 +463,8 @@ absl::Status MoveRecords::StartOver(const MoveRecord& seen, uint32_t share) {
                              " AND phase = '", ToAbsl(ToString(seen.phase)), "'"),
                 {kNoRows}));
   if (results[0].affected == 1) return absl::OkStatus();
-  return absl::AbortedError(
-      absl::StrCat("somebody else changed move ", Quoted(seen.name), " at the same time"));
+  return absl::AbortedError(absl::StrCat("another command or runner changed move ",
+                                         Quoted(seen.name), " at the same time"));
 }
 
 absl::Status MoveRecords::Note(const std::string& name, const std::string& kind, uint32_t share,

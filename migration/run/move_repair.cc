@@ -93,7 +93,7 @@ absl::Status MoveRunner::MendTriggers(ShardLink& link) {
   return Note("mended", std::string(checked.message()));
 }
 
-// The stream to this shard begins anew, and so does the copy.
+// The stream to this shard begins again, and so does the copy.
 absl::Status MoveRunner::ForgetStream(Side recipient) {
   ShardLink& link = recipient == Side::kTarget ? *target_ : *source_;
   const std::string move = SqlText(move_.name);

@@ -78,8 +78,8 @@ struct MoveProgress {
 };
 
 // Runs one move: looks, decides (Decide), acts, and looks again, until the move has ended. Any
-// number of runners may stand by for one move; of them one acts. It may be killed at any moment.
-// Thread safety: none, but for Progress.
+// number of runners may wait for one move; one of them acts. It may be killed at any moment. Thread
+// safety: none, but for Progress.
 class MoveRunner {
  public:
   // Does not connect. Passwords are kept in memory that core dumps omit. `publisher` outlives it,
@@ -274,7 +274,7 @@ class MoveRunner {
   internal::MoveSight last_sight_;
   std::string trouble_;     // why the last round could not be finished; empty: it was
   std::string last_state_;  // that was noted
-  bool step_open_ = false;  // this runner has let go of a band that is on its way
+  bool step_open_ = false;  // this runner's step has made a donor give up a band that is on its way
   bool step_forth_ = true;  // to the target
   TimePoint let_go_at_;
   std::vector<double> waits_ms_;  // of bands, each step's

@@ -18,7 +18,7 @@ class Pings {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   void Sent(uint64_t ping, TimePoint at) {
-    // When full, the newest is dropped: a stream that stands still is as late as the oldest says.
+    // When full, the newest is dropped: the lag of a stopped stream is the age of the oldest ping.
     if (open_.size() < kMostOpen) open_.push_back({ping, at});
   }
   // All pings up to this one have passed by `at`.
@@ -36,8 +36,8 @@ class Pings {
   // When the last one that has passed was sent.
   TimePoint passed_sent() const { return passed_sent_; }
   // How long the last one took, or how long the oldest that has not passed has been on its way.
-  // Infinite: none has passed, or the stream stands still. Pings are sent many times a second, so
-  // one that moves brings some of them again and again, however late it is.
+  // Infinite: none has passed, or the stream does not advance. Pings are sent many times a second,
+  // so one that moves brings some of them again and again, however late it is.
   absl::Duration Lag(TimePoint now) const {
     if (!passed_) return absl::InfiniteDuration();
     if (open_.empty()) return last_;

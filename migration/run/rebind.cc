@@ -118,9 +118,9 @@ absl::Status BindPieces(ShardLink& link, const FenceRow& row, const std::vector<
             absl::StrCat("UPDATE locus_fence SET server_id = @@server_id WHERE ", Condition(bound)),
             {kNoRows}));
     if (results[0].affected == 1) continue;
-    return absl::AbortedError(absl::StrCat("mariadb ", link.place(),
-                                           ": somebody changed the fence of vnodes ", bound.lo, "-",
-                                           bound.hi, " meanwhile; repeat the command"));
+    return absl::AbortedError(
+        absl::StrCat("mariadb ", link.place(), ": another session changed the fence of vnodes ",
+                     bound.lo, "-", bound.hi, " meanwhile; repeat the command"));
   }
   return absl::OkStatus();
 }

@@ -26,14 +26,14 @@ namespace locus::mysql {
 bool MayBindAtRest(const internal::FenceRow& row, uint32_t shard, const RoutingTable& table,
                    std::string& why);
 
-// Of the rows of a move, as they stand on both of its shards. FAILED_PRECONDITION: the fences
+// Of the rows of a move, as both of its shards have them. FAILED_PRECONDITION: the fences
 // contradict each other: the promoted server lacks what the other shard has seen of the old one.
 absl::Status MayBindMove(const BandRows::Seen& source, const BandRows::Seen& target);
 
-// Of vnodes whose move stands in the table at share 0, while its source knows nothing of a move
-// that has begun. FAILED_PRECONDITION: the target accepts orders of them, so the promoted source
-// lacks what the target has seen. Where the target was prepared, its earlier run can obey no token
-// any more when this returns.
+// Of vnodes whose move is in the table at share 0, while its source has no record of a move that
+// has begun. FAILED_PRECONDITION: the target accepts orders of them, so the promoted source lacks
+// what the target has seen. Where the target was prepared, its earlier run can obey no token any
+// more when this returns.
 absl::Status MayBindUnbegun(const Move& move, ShardLink& source, ShardLink& target, bool dry);
 
 struct RebindResult {
@@ -42,9 +42,9 @@ struct RebindResult {
 };
 
 // Binds the rows of a shard that are bound to another server: the vnodes at rest that MayBindAtRest
-// accepts, and those of `fitting`: ranges of moves of which MayBindMove or MayBindUnbegun is true.
-// A row of which only a part may be bound is cut. Nothing where the shard has no fence. `dry`: says
-// so, and changes nothing. ABORTED: a row was changed meanwhile: repeat the call.
+// accepts, and vnodes of `fitting`: ranges of moves for which MayBindMove or MayBindUnbegun is
+// true. A row of which only a part may be bound is cut. Nothing where the shard has no fence.
+// `dry`: says so, and changes nothing. ABORTED: a row was changed meanwhile: repeat the call.
 absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const RoutingTable& table,
                                         const std::vector<FencedRange>& fitting, bool dry);
 

@@ -75,7 +75,7 @@ class Examination {
       if (!seen.ok()) {
         Left(Kind::kWrong, side, absl::StrCat("table locus_fence: ", seen.status().message()),
              "compare its rows with the other shard's and with the share of the routing table, and "
-             "write what is missing by hand: no command guesses who accepts an order");
+             "write what is missing by hand: no command guesses which shard accepts an order");
         continue;
       }
       rows[side == Side::kTarget] = seen->row;
@@ -94,7 +94,7 @@ class Examination {
     Left(Kind::kWrong, Side::kSource,
          absl::StrCat("table locus_fence: it accepts cohorts ", TextOf(*rows[0]), ", ",
                       move_.target.name, " accepts ", TextOf(*rows[1])),
-         "no step leads there: find out who changed them, and give both rows one step and one "
+         "no step leads there: find out what changed them, and give both rows one step and one "
          "share; orders that both accepted may have two states");
     return absl::OkStatus();
   }

@@ -26,7 +26,7 @@ class RowProgress {
     double rows_per_second = 0;  // of the last minute in which some came; 0: none has come yet
     // Since the last one came, or since it was begun.
     absl::Duration idle = absl::ZeroDuration();
-    // Infinite: not known, as while it stands still, or has more rows than there should be.
+    // Infinite: not known, for instance while it makes no progress, or has more rows than expected.
     absl::Duration left = absl::InfiniteDuration();
 
     bool stands_still() const { return idle > kStill; }

@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements
                                                    std::initializer_list<Shape> shapes) {
   error_ = 0;
   conflict_ = false;
-  const int before = odd_;  // connecting asks by this, too
+  const int before = odd_;  // connecting calls this as well
   if (before_statement_) before_statement_(statements);
   if (in_transaction_ || in_session_) {
     // On another connection the statement would be committed by itself, or without the locks.

@@ -17,7 +17,7 @@
 
 namespace locus::mysql {
 
-// A connection to one shard by the account that moves orders: made at the first call, and anew
+// A connection to one shard by the account that moves orders: made at the first call, and again
 // after it broke. Thread safety: none, except for Options().
 class ShardLink {
  public:
@@ -47,17 +47,17 @@ class ShardLink {
   // name. Once it breaks, the rest of the work's statements fail.
   absl::Status InSession(const std::function<absl::Status()>& work);
 
-  // Ends an own session of the shard that gave no answer in time, if it still stands in that
-  // statement, for instance in a COMMIT that no replica acknowledges: no caller waits for it any
-  // more, and each attempt would leave another one. `place`: of the session's server; nothing where
-  // another one answers.
+  // Ends an own session of the shard that gave no answer in time, if it still runs that statement,
+  // for instance in a COMMIT that no replica acknowledges: no caller waits for it any more, and
+  // each attempt would leave another one. `place`: of the session's server; nothing where another
+  // one answers.
   absl::Status EndSession(uint64_t session, const std::string& place);
 
   // The same for the last connection of this link, which otherwise the next call does.
   void EndLostSession();
 
   // UNAVAILABLE: the server that was connected has become read-only, so another one may have been
-  // promoted: the next call connects anew.
+  // promoted: the next call connects again.
   absl::Status CheckPrimary();
 
   // Of the last statement: the server's error number, 0: none; whether the same transaction may go

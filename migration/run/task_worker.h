@@ -14,9 +14,9 @@
 
 namespace locus::mysql {
 
-// A thread for a task that ends by itself, and that goes on where it stopped when it is begun
-// again: it is, for as long as it takes, where a shard does not answer (UNAVAILABLE). Thread
-// safety: all methods may be called from any thread.
+// A thread for a task that ends by itself, and that continues where it stopped when it is run
+// again. It is run again, for as long as it takes, while a shard does not answer (UNAVAILABLE).
+// Thread safety: all methods may be called from any thread.
 class TaskWorker {
  public:
   using Task = std::function<absl::Status(const std::atomic<bool>& stop)>;
@@ -32,7 +32,7 @@ class TaskWorker {
   struct Sight {
     bool done = false;
     absl::Status failed;  // why it has ended without being done
-    std::string waiting;  // why it does not go on now; empty: it does
+    std::string waiting;  // why it waits now; empty: it does not
   };
   Sight sight() const {
     internal::MutexLock lock(mutex_);

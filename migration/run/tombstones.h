@@ -17,8 +17,8 @@ namespace locus::mysql {
 // other moves: an order that was deleted then and is inserted again on the target has to get a
 // version above that of the source's tombstone, or the source would take it for older.
 
-// Brings those of the move's vnodes whose cohorts are in [own_lo, own_hi) of `own`, which `from`
-// accepts, to the other shard, after the stream has begun and before rows are compared.
+// Brings tombstones of the move's vnodes whose cohorts are in [own_lo, own_hi) of `own`, which
+// `from` accepts, to the other shard, after the stream has begun and before rows are compared.
 // `before_write` is called between reading and writing some of them. May be repeated.
 // FAILED_PRECONDITION: another runner has taken over.
 absl::Status CopyTombstones(ShardLink& from, ShardLink& to, const Move& move,
@@ -33,9 +33,10 @@ absl::Status CopyTombstones(ShardLink& from, ShardLink& to, const Move& move,
 absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::BandFence& own,
                             uint64_t run, const std::atomic<bool>& stop);
 
-// Deletes those of the move's vnodes from the target, before anything is copied there: an earlier
-// move left them, and no row of the source knows of them. In many transactions. FAILED_PRECONDITION
-// as above: a runner that was replaced must not delete those that its successor relies on.
+// Deletes tombstones of the move's vnodes from the target, before anything is copied there: an
+// earlier move left them, and no row of the source knows of them. In many transactions.
+// FAILED_PRECONDITION as above: a runner that was replaced must not delete tombstones that its
+// successor relies on.
 absl::Status ForgetTombstones(ShardLink& target, const Move& move, uint64_t run);
 
 }  // namespace locus::mysql

@@ -212,7 +212,7 @@ absl::StatusOr<GtidEvent> ParseGtidEvent(const Event& event) {
 }
 
 absl::StatusOr<GtidPosition> ParseGtidList(std::string_view body) {
-  constexpr uint64_t kCountMask = 0x0FFFFFFF;  // flags stand above
+  constexpr uint64_t kCountMask = 0x0FFFFFFF;  // flags are above
   constexpr size_t kEntrySize = 16;
   ByteReader reader(body);
   const uint64_t count = reader.Little(4) & kCountMask;

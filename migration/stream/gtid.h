@@ -25,9 +25,9 @@ struct Gtid {
   friend bool operator==(const Gtid&, const Gtid&) = default;
 };
 
-// How far a reader has come: the last transaction of each domain. A server asked to go on from a
-// position sends a domain that the position does not list from its first transaction on, so a
-// position always lists every domain that was ever seen.
+// How far a reader has come: the last transaction of each domain. A server that is asked to
+// continue from a position sends a domain that the position does not list from its first
+// transaction on, so a position always lists every domain that was ever seen.
 class GtidPosition {
  public:
   // "0-7-42,1-8-3", as @@gtid_binlog_pos has it; spaces and line feeds around a GTID do not count.

@@ -111,7 +111,7 @@ std::string SqlToken::Name() const {
   std::string name;
   for (size_t i = 0; i < text.size(); ++i) {
     name += text[i];
-    if (text[i] == quote) ++i;  // it stands twice
+    if (text[i] == quote) ++i;  // the quote is doubled
   }
   return name;
 }

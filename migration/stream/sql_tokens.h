@@ -19,7 +19,7 @@ char WideSpaceOf(uint32_t collation);
 // How the session that ran a statement wrote its text.
 struct TextRules {
   bool ansi_quotes = false;           // sql_mode: "x" is a name, not a string
-  bool no_backslash_escapes = false;  // sql_mode: a backslash stands for itself
+  bool no_backslash_escapes = false;  // sql_mode: a backslash is an ordinary character
   DoubleBytes double_bytes = DoubleBytes::kNone;
   char wide_space = '\0';
 };
@@ -44,9 +44,9 @@ struct SqlToken {
   std::string Name() const;
 };
 
-// The tokens of a statement as a MariaDB server reads them. Comments are none; the inside of
-// /*! ... */ and /*M! ... */ is, because the log has only those that the server ran. What is not
-// closed ends with the text. Copies go on independently. Cost: no allocation.
+// The tokens of a statement as a MariaDB server reads them. Comments are none; the inside of /*!
+// ... */ and /*M! ... */ is, because the log has only those that the server ran. What is not closed
+// ends with the text. Copies are independent. Cost: no allocation.
 class SqlTokens {
  public:
   SqlTokens(std::string_view text, const TextRules& rules) : rest_(text), rules_(rules) {}

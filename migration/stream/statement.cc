@@ -95,7 +95,7 @@ class Parser {
     return std::nullopt;
   }
 
-  // Goes behind the next keyword that stands outside of brackets; false: there is none.
+  // Goes behind the next keyword outside of brackets; false: there is none.
   bool SkipPast(std::string_view keyword) {
     for (int depth = 0;;) {
       const SqlToken token = tokens_.Next();

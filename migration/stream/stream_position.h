@@ -11,8 +11,8 @@
 
 namespace locus::stream {
 
-// A file of a server's binary log. RESET MASTER and a restored backup begin the log anew: names and
-// GTIDs come again, the time at which a file was begun does not.
+// A file of a server's binary log. RESET MASTER and a restored backup begin the log again: names
+// and GTIDs come again, but not the time at which a file was begun.
 struct LogFile {
   std::string name;     // empty: not known
   uint32_t server = 0;  // server_id of the server whose log it is

@@ -210,7 +210,7 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::OnQuery(const E
       return absl::FailedPreconditionError(
           "a ROLLBACK takes back rows before it, but not those of tables that cannot roll back");
     case StatementKind::kXa:
-      // XA END stands before the event that prepares; XA COMMIT and XA ROLLBACK stand alone.
+      // XA END comes before the event that prepares; XA COMMIT and XA ROLLBACK come alone.
       if (group_->transaction.xa() == XaPart::kPrepare) return Step();
       return Finish(event, XaPart::kEnd);
     case StatementKind::kSchema:

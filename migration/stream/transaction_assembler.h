@@ -35,11 +35,11 @@ struct Heartbeat {
 // Makes transactions of the events of one dump, in the order in which a server sends them. Of a
 // transaction nothing is given before its commit was seen, or its XA PREPARE.
 //
-// Refused (FAILED_PRECONDITION, with the GTID): events that CheckType refuses, a ROLLBACK, also
-// to a savepoint, behind what the transaction would have, rows or tables of a wanted table that are
-// not FULL, GTIDs of a domain that do not rise, a log that was begun anew since Options::file was
-// read: what it has up to the position is not what the caller has. DATA_LOSS: what no server sends.
-// Thread safety: none. After an error every call returns it again.
+// Refused (FAILED_PRECONDITION, with the GTID): events that CheckType refuses, a ROLLBACK, also to
+// a savepoint, behind what the transaction would have, rows or tables of a wanted table that are
+// not FULL, GTIDs of a domain that do not rise, a log that was begun again since Options::file was
+// read: its transactions up to the position are others than the caller's. DATA_LOSS: events that no
+// server sends. Thread safety: none. After an error every call returns it again.
 class TransactionAssembler {
  public:
   struct Options {

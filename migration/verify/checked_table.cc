@@ -128,7 +128,7 @@ absl::Status SetPrimaryKey(const TableSchema& source, const TableSchema& target,
                                         absl::StrJoin(out.moved.primary_key, ", ")));
 }
 
-// The index of the shard that begins with `first` and goes on as the primary key does: InnoDB puts
+// The index of the shard that begins with `first` and continues with the primary key: InnoDB puts
 // the rest of the primary key behind it.
 std::optional<std::string> IndexBehind(const std::string& first,
                                        const std::vector<std::string>& primary_key,
@@ -192,7 +192,7 @@ absl::Status AddToWalk(const std::string& name, const TableSchema& source,
   return absl::OkStatus();
 }
 
-// An order ID stands in an integer or in bytes.
+// An order ID is an integer or bytes.
 absl::Status SetKeyKind(const TableSchema& source, CheckedTable& out) {
   GuardedTable& guard = out.moved.guard;
   const bool by_gene = guard.key == GuardedTable::Key::kGeneAndCohort;

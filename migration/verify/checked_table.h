@@ -11,8 +11,8 @@
 #include "locus/migration/moved_table.h"
 #include "migration/fence/table_column.h"
 
-// How a table that stands on two shards is compared: which columns, in which form, and along which
-// key both are read.
+// How a table of two shards is compared: which columns, in which form, and along which key both are
+// read.
 
 namespace locus::internal {
 
@@ -72,12 +72,12 @@ struct CheckedTable {
   std::vector<WalkColumn> walk;
   std::vector<size_t> key_in_walk;  // where the columns of the primary key are in `walk`
   // Whether the walk begins with the column that says where a row belongs, so that the rows of a
-  // range of vnodes stand together. Otherwise rows of other vnodes lie between them.
+  // range of vnodes lie together. Otherwise rows of other vnodes lie between them.
   bool by_vnode = false;
   std::array<std::string, 2> index;  // that serves the walk: on the source, on the target
 };
 
-// Whether order IDs are numbers or bytes is taken from their column, whatever `moved` says.
+// Whether order IDs are numbers or bytes is taken from their column, not from `moved`.
 // FAILED_PRECONDITION, naming the table and the column: the shards have different columns or types,
 // the primary key is another one, or has columns that do not compare by bytes, or a column has a
 // type that moves do not know. `moved.primary_key` may be empty: it is the one that both have.

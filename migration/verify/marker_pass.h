@@ -18,8 +18,8 @@
 namespace locus::mysql {
 
 // Waits until both streams of a move have passed what was committed: raises `ping` in locus_run of
-// each shard, and reads locus_checkpoint of the other one until it shows that number. Behind it in
-// the log stands nothing that was committed before the call. Thread safety: none.
+// each shard, and reads locus_checkpoint of the other one until it shows that number. Everything
+// that was committed before the call lies before that number in the log. Thread safety: none.
 class MarkerPass {
  public:
   // By accounts that may write locus_run and read locus_checkpoint. FAILED_PRECONDITION: a shard

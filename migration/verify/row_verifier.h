@@ -100,13 +100,13 @@ struct VerifierCounts {
 // shards, and again once the streams have passed. Writes nothing. A slice reads without locks, for
 // a short time.
 //
-// Compared are the columns that are not generated, by name, the version and invisible ones too:
-// text by its bytes, ENUM, SET and BIT by their numbers, FLOAT and DOUBLE by all digits. 64 bits of
+// Compares the columns that are not generated, by name, also the version and invisible ones: text
+// by its bytes, ENUM, SET and BIT by their numbers, FLOAT and DOUBLE by all digits. 64 bits of
 // checksum a slice: two different slices look equal once in 2^64.
 //
 // Errors: FAILED_PRECONDITION: the tables cannot be compared, or a row is too long for
 // max_allowed_packet. DATA_LOSS: the position is none. UNAVAILABLE: a shard does not answer; open
-// another verifier at position(). Otherwise those of `pass` and `before_slice`. After an error of
+// another verifier at position(). Otherwise errors of `pass` and `before_slice`. After an error of
 // VerifySlice the slice behind position() is compared again. Thread safety: none. Uses a second
 // thread during each call.
 class RowVerifier {

@@ -41,7 +41,7 @@ struct SeenRow {
 };
 
 // One of the two shards that RowVerifier compares: a session that changes nothing. Every statement
-// ends within the options' timeout, on the server too. Thread safety: none.
+// ends within the options' timeout, also on the server. Thread safety: none.
 class VerifiedShard {
  public:
   // `side`: 0 the source, 1 the target.

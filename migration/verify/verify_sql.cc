@@ -31,9 +31,9 @@ std::string ValueOf(const CheckedColumn& column) {
   return name;
 }
 
-// What the column adds to the line of its row: no two different rows make one line. A text without
-// a comma ends at the comma; bytes have their length before them; a hash has 40 digits. A NULL is
-// an N, which none of these begins with.
+// The part that the column adds to the line of its row: no two different rows make one line. A text
+// without a comma ends at the comma; bytes have their length before them; a hash has 40 digits. A
+// NULL is an N, which none of these begins with.
 std::string PartOf(const CheckedColumn& column) {
   const std::string value = ValueOf(column);
   std::string part, end;

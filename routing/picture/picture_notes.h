@@ -14,7 +14,7 @@ namespace locus::internal {
 // "1 vnode", "2,000 vnodes".
 std::string Counted(size_t count, std::string_view one, std::string_view many);
 
-// What the lines below a picture explain.
+// The things that the lines below a picture explain.
 struct PictureNotes {
   bool moves = false;                    // stripes and target bands
   bool several = false;                  // shards too thin to draw

@@ -17,7 +17,7 @@ namespace locus::internal {
 // "33.33", of a part of one.
 std::string Percent(double part);
 
-// 1.5 is "1.500", whatever the locale.
+// 1.5 is "1.500", in every locale.
 std::string WithThousandths(double value);
 
 // "+1,000", "-1,000" or "0".

@@ -45,7 +45,7 @@ std::vector<OwnerBand> StackedSlices(const RoutingTable& table) {
   std::map<uint32_t, size_t> previous;
   for (size_t first = 0; first < owners.size(); first += kSliceVnodes) {
     std::map<uint32_t, size_t> portions = PortionsOfSlice(owners, first);
-    if (portions == previous) {  // the bands of the slice before it go on
+    if (portions == previous) {  // the bands of the slice before it continue
       size_t band = bands.size() - portions.size();
       for (auto [shard, vnodes] : portions) {
         bands[band].last += kSliceVnodes;

@@ -8,8 +8,8 @@
 
 #include "locus/routing/routing_table.h"
 
-// What the picture of a ring draws, in vnodes. However finely the table is divided, there are at
-// most a few thousand bands.
+// The bands of a ring's picture, in vnodes. However finely the table is divided, there are at most
+// a few thousand bands.
 
 namespace locus::internal {
 

@@ -23,7 +23,7 @@ struct LegendEntry {
   double before = 0;
   double after = 0;
   double portion = 0;  // by weight, where a line crosses the bars; 0: none
-  size_t vnodes = 0;   // before, for the sum of those that are left out
+  size_t vnodes = 0;   // before the plan, for the sum of the shards that are left out
 };
 
 struct Legend {
@@ -34,7 +34,7 @@ struct Legend {
 // More entries are not listed; a line says how many and what they own.
 inline constexpr size_t kMostListed = 256;
 
-// How wide the legend will be, and whether it has bars: there is no room for those of many shards.
+// How wide the legend will be, and whether it has bars: bars of many shards have no room.
 double WidthOf(const Legend& legend);
 bool HasBars(const Legend& legend);
 

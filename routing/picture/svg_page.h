@@ -31,12 +31,12 @@ double TextWidth(std::string_view text, double size, bool bold);
 // `text`, or its beginning and its end with U+2026 between them, at most `width` pixels wide.
 std::string CutToWidth(std::string_view text, double width, double size, bool bold);
 
-// Where a text stands whose baseline begins, has its middle or ends at (x, y).
+// The place of a text: its baseline begins, has its middle or ends at (x, y).
 Box TextBox(double x, double y, const TextLook& look, std::string_view text);
 
 std::string EscapeXml(std::string_view text);
 
-// With at most one decimal, whatever the locale.
+// With at most one decimal, in every locale.
 std::string Pixels(double value);
 
 // An SVG document in the making. Its size is that of what was drawn, with a narrow margin.

@@ -11,7 +11,7 @@
 
 namespace locus::internal {
 
-// What TextStyleOf decides by. A null pointer: the variable is not set.
+// The input of TextStyleOf. A null pointer: the variable is not set.
 struct Terminal {
   const char* columns = nullptr;   // COLUMNS
   const char* lc_all = nullptr;    // LC_ALL

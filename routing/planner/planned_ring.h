@@ -16,7 +16,7 @@ namespace locus::internal {
 // plans of small rings with exact solutions. Shards are numbered from 0.
 struct PlannedRing {
   std::vector<uint32_t> owners;  // of each vnode, as planned so far
-  std::vector<bool> fixed;       // the vnode stays with its owner, whatever the plan
+  std::vector<bool> fixed;       // the vnode stays with its owner in every plan
 };
 
 // The ring as it will be when all moves under way have ended; vnodes that move are fixed. A shard's

@@ -290,7 +290,7 @@ class Reader {
     for (const PlannedMove& move : plan_.moves) {
       size_t count = size_t{move.last} - move.first + 1;
       expected[move.to] += count;
-      expected[move.from] -= count;  // below 0 it wraps, and is not what stands there
+      expected[move.from] -= count;  // below 0 it wraps, and differs from the document
     }
     return CheckEqual("/after", plan_.vnodes_after, expected);
   }

@@ -49,7 +49,7 @@ class FencedRun {
   absl::Status AskFence(ShardConnection& connection, bool locking);
   absl::Status UnknownCommit(const absl::Status& lost);
 
-  // Each of these returns an error to end the call with, or OK: go on with the next attempt.
+  // Each of these returns an error to end the call with, or OK: make the next attempt.
   absl::Status AfterAttempt(const RoutedShard& shard, uint64_t epoch, const absl::Status& status);
   absl::Status Follow(const RoutedShard& shard, const FenceRefusal& refusal,
                       const absl::Status& status);

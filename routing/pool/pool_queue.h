@@ -186,7 +186,7 @@ class PoolQueue {
 
   bool retired() const { return retired_; }
   bool connecting() const { return connecting_; }
-  // Connections that stand or are being made.
+  // Connections that are open or being made.
   size_t open() const { return in_use_ + idle_.size() + connecting_; }
   size_t in_use() const { return in_use_; }
   size_t idle() const { return idle_.size(); }

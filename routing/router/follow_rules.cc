@@ -79,7 +79,7 @@ FollowRules::Step FollowRules::Offered(const std::string& version, const TableJu
                                        absl::Duration now, absl::Time at, uint64_t random_word) {
   Step step;
   Answered(step);
-  // Kept for a refused document too, so that the source does not give it again and again.
+  // Also kept for a refused document, so that the source does not give it again and again.
   known_ = version;
   known_accepted_ = judgement.accepted();
   step.source_has_it_in_force = judgement.accepted();

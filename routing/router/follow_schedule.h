@@ -12,8 +12,8 @@ namespace locus::internal {
 // Decides when a follower asks its source, and for how long it listens. Two kinds of questions
 // alternate: one that listens for news until the table in force needs another confirmation, and,
 // while callers wait for a newer table, a look that the source answers at once. Looks are spaced by
-// a backoff that begins anew with each newer table: any number of callers share them.
-// Does no I/O and reads no clock. Times are since boot. Thread safety: none.
+// a backoff that starts again with each newer table. Any number of callers share the looks. Does no
+// I/O and reads no clock. Times are since boot. Thread safety: none.
 class FollowSchedule {
  public:
   // Between two looks. Jitter keeps many processes, refused at one moment, from looking together.

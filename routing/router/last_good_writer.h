@@ -31,7 +31,7 @@ class LastGoodWriter {
 
   LastGoodWriter(Write write, OnFailure on_failure, std::chrono::milliseconds patience = kPatience);
   // Writes what is still to be written, also what failed before, and waits for it. Not for longer
-  // than `patience`, so that a process can end while its disk stalls: the thread then goes on by
+  // than `patience`, so that a process can end while its disk stalls: the thread then runs on by
   // itself until the write returns.
   ~LastGoodWriter();
 

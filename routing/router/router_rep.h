@@ -39,7 +39,7 @@ class Router::Rep {
   internal::TableJudgement Offer(std::shared_ptr<const RoutingTable> table)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Counts the table in force as the first one, and has `follower` go on from it.
+  // Counts the table in force as the first one, and lets `follower` continue from it.
   absl::Status Follow(std::unique_ptr<internal::TableFollower> follower)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);

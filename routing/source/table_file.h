@@ -11,7 +11,7 @@
 
 namespace locus::internal {
 
-// What of a file changes whenever its contents do.
+// The attributes of a file that change with its contents.
 struct FileFacts {
   static FileFacts Of(const struct stat& file);
 

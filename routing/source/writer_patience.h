@@ -7,7 +7,7 @@
 
 namespace locus::internal {
 
-// What suggests that a writer has finished a file, or has not.
+// Signs that a writer has finished a file, or has not.
 struct FileSigns {
   bool open = false;                  // it was written to, and not closed since
   bool whole = false;                 // its contents are one JSON text
@@ -19,7 +19,7 @@ struct FileSigns {
 
 // How long a file is waited for that is still open, or is not a JSON text, and no longer changes.
 inline constexpr std::chrono::seconds kWriterPause{1};
-// How long a file is waited for that goes on changing.
+// How long to wait for a file that keeps changing.
 inline constexpr std::chrono::seconds kWriterBound{10};
 // A write shows in the file before the kernel reports it, later still on a busy machine, and the
 // time of the file may not show it. So a change is given this long to be followed by another one.

@@ -61,7 +61,7 @@ using JsonElementReader = std::function<absl::Status(std::string_view array, con
 // empty in the value that is returned.
 //
 // INVALID_ARGUMENT, beginning with a JSON Pointer: another type, an unknown or repeated member, a
-// member that is missing, too many of anything; and what `reader` refuses. A syntax error, invalid
+// member that is missing, too many of anything; and errors of `reader`. A syntax error, invalid
 // UTF-8, a NUL, a string or number of more than kMaxJsonToken bytes, or trailing bytes are reported
 // without a pointer, by line, column and byte, all counted from 1. No message quotes a string of
 // the document: it may be a secret that was put in the wrong place.

@@ -16,7 +16,7 @@ namespace locus::internal {
 absl::Status RefusedAt(std::string_view pointer, std::string_view reason);
 
 // The pointer of a member or an element of what `parent` points to. ~ and / are escaped as RFC 6901
-// says; control characters stand as \xHH, so that a message stays one line.
+// says; control characters are written as \xHH, so that a message stays one line.
 std::string PointerTo(std::string_view parent, std::string_view member);
 std::string PointerTo(std::string_view parent, size_t index);
 

@@ -32,7 +32,7 @@ struct MovingRun {
 };
 std::vector<MovingRun> MovingRunsOf(const RoutingTable& table);
 
-// How many vnodes each shard owns, by id; shards that own none too.
+// How many vnodes each shard owns, by id; also shards that own none.
 std::map<uint32_t, size_t> OwnedVnodesOf(const RoutingTable& table);
 
 // 16384 is "16,384".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many transactions at a time end up as one after the other does, whatever they hold and whatever
-// happens in between.
+// Many transactions at a time end up as one after the other does, for any contents and happens in
+// between.
 #include <atomic>
 #include <random>
 #include <thread>
@@ -127,7 +127,7 @@ TEST_F(BatchTwinTest, RandomBatches_EndUpAsOneByOne) {
   EXPECT_GT(applier->counts().skipped, 0u);
 }
 
-// Whatever was under way when a connection broke is undone, and done again by the next applier.
+// Work that was under way when a connection broke is undone, and done again by the next applier.
 TEST_F(BatchTwinTest, ConnectionKilledAtAnyTime_NothingIsLostOrTwice) {
   std::mt19937_64 random(5);
   Write(random, kUnderAsan || kUnderTsan ? 100 : 400);

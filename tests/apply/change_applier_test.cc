@@ -219,7 +219,7 @@ TEST_F(ChangeApplierTest, TablesThatTheToolsMake_AreNoChangeOfAMovedOne) {
   EXPECT_TRUE(followed.ok()) << followed;
 }
 
-TEST_F(ChangeApplierTest, WhatNobodyMayWrite_StopsTheStreamAndIsNotApplied) {
+TEST_F(ChangeApplierTest, ForbiddenChange_StopsTheStreamAndIsNotApplied) {
   auto applier = OpenTo(1);
   auto mover = SqlSession::Open(As(0, "mover")).value();
   auto stops = [&](const std::string& on_source, const std::string& on_target) {

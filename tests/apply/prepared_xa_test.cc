@@ -73,7 +73,7 @@ TEST_F(PreparedXaTest, OnePhase_IsAnOrdinaryTransaction) {
   EXPECT_EQ(servers_[1]->Value("SELECT COUNT(*) FROM locus_shop.items"), "1");
 }
 
-TEST_F(PreparedXaTest, RowsThatMove_StopTheStreamUntilItBeginsAnew) {
+TEST_F(PreparedXaTest, RowsThatMove_StopTheStreamUntilItBeginsAgain) {
   ExpectFollows(InsertIn(6, sequence_));
   for (const std::string& rows :
        {absl::StrCat("INSERT INTO far.items VALUES (1); ", InsertIn(100, sequence_), "; ",

@@ -175,7 +175,7 @@ TEST_F(RowCopierTest, OtherVnodes_StayWhereTheyAre) {
             "10,19");
 }
 
-TEST_F(RowCopierTest, StoppedAnywhere_GoesOnWhereItStopped) {
+TEST_F(RowCopierTest, StoppedAnywhere_ContinuesWhereItStopped) {
   auto shop = SqlSession::Open(As(0, "locus")).value();
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(shop->Run(absl::StrCat("INSERT INTO items (order_id, line, note) VALUES (", i / 3,
@@ -399,7 +399,7 @@ TEST_F(RowCopierTest, RowsInsertedWithinAChunk_PushNoOldOneOut) {
 }
 
 // A client inserts behind the last row of a vnode with each chunk. The stream brings those.
-TEST_F(RowCopierTest, RowsAppendedWithEachChunk_CopyGoesOnToTheNextVnodesAndEnds) {
+TEST_F(RowCopierTest, RowsAppendedWithEachChunk_CopyContinuesToTheNextVnodesAndEnds) {
   auto shop = SqlSession::Open(As(0, "locus")).value();
   uint64_t sequence = 0;
   const auto append = [&] {

@@ -114,7 +114,7 @@ TEST_F(StreamRulesTest, StepOfManyRanges_IsOneTransactionOfBoth) {
   MakeFence(0, source + ", (60000, 60001, 0, 10000, 9, 1, 'b', NULL)");
   MakeFence(1, target + ", (60000, 60001, 0, 0, 9, 2, 'a', NULL)");
   auto applier = Open(options, start_);
-  // A writer of a vnode that does not move holds its row; nobody waits for it.
+  // A writer of a vnode that does not move holds its row; no other transaction waits for it.
   auto writer = SqlSession::Open(As(1, "locus")).value();
   ASSERT_TRUE(
       writer->Run("BEGIN; SELECT * FROM locus_fence WHERE lo = 60000 LOCK IN SHARE MODE").ok());

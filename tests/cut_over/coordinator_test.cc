@@ -138,7 +138,7 @@ TEST(CoordinatorTest, StreamBroken_HoldsButGoesBackByTheOtherStream) {
   EXPECT_EQ(Decide(sight).kind, Kind::kHold);
 }
 
-TEST(CoordinatorTest, StreamThatStandsStill_GetsNoBand) {
+TEST(CoordinatorTest, StoppedStream_GetsNoBand) {
   MoveSight sight = At(1000, 0);
   EXPECT_EQ(Decide(sight).kind, Kind::kLetGo);
   sight.back.lag = absl::InfiniteDuration();
@@ -150,7 +150,7 @@ TEST(CoordinatorTest, StreamThatStandsStill_GetsNoBand) {
   EXPECT_EQ(Decide(sight).kind, Kind::kWait);
 }
 
-TEST(CoordinatorTest, StreamThatStandsStill_IsNextInsteadOfACommand) {
+TEST(CoordinatorTest, StoppedStream_IsNextInsteadOfACommand) {
   for (uint32_t share : {uint32_t{1000}, kWhole}) {
     EXPECT_EQ(NextCommand(At(share, share)), share == kWhole ? "finalize" : "step");
     for (bool back : {false, true}) {
@@ -228,7 +228,7 @@ TEST(CoordinatorTest, RepairAskedFor_ComesBeforeAllButAStepOnItsWay) {
   EXPECT_NE(Decide(sight).kind, Kind::kRepair) << "the streams have ended";
 }
 
-TEST(CoordinatorTest, Repaired_GoesOnWhereNothingIsLeftOut) {
+TEST(CoordinatorTest, Repaired_ContinuesWhereNothingIsLeftOut) {
   const Repair guards{true, false, false}, back{true, false, true}, forth{true, true, false};
   EXPECT_EQ(RepairedPhase(Phase::kCopying, guards), Phase::kCopying);
   EXPECT_EQ(RepairedPhase(Phase::kReady, guards), Phase::kVerifying);

@@ -117,7 +117,7 @@ class Explorer {
     const Situation now =
         SituationOf(shards[0].store.fence.row(), shards[1].store.fence.row(), kCohorts);
     const bool astray = state.promotions > 0 && !limits_.candidate;
-    // Nobody could go on from there by the fences alone, bound or not.
+    // No runner could continue from there by the fences alone, bound or not.
     if (now.kind == SituationKind::kImpossible && !astray) {
       Violate(&known, "the fence rows contradict");
     }

@@ -23,7 +23,7 @@ enum class Mutant {
   kRefusedWithoutCondition,  // a step is taken back without WHERE step = n - 1
   kTokenWithoutStep,         // the recipient obeys a token of any age
   kCopyBeforePosition,       // the stream begins where the log stood after the first copied row
-  kNewestWins,               // the copy and the stream write whatever comes, by arrival
+  kNewestWins,               // the copy and the stream write every row, by arrival
   kReplaceByOne,             // REPLACE gets the version after the row's, as the tombstone does
   kPostsLow,                 // deletions do not raise their posts: no INSERT sees the tombstone
   kAppliedTwiceBlindly,   // a change is counted, not compared: version + 1 each time it is applied

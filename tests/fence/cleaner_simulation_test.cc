@@ -89,7 +89,7 @@ struct World : RowLocks {
       case Mover::kSteps:
         return Step();
       case Mover::kEnding:
-        // Finalized: what is here is of nobody any more. It may go back before.
+        // Finalized: these rows have no owner any more. It may go back before.
         live.clear();
         mover.stage = Mover::kOver;
         return;

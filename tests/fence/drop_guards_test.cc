@@ -101,7 +101,7 @@ TEST_F(DropGuardsTest, GuardedTableThatIsNotNamed_KeepsThem) {
 }
 
 // A slow reader must not make everybody else wait behind DROP TRIGGER.
-TEST_F(DropGuardsTest, TableInUse_IsUnavailableAndTheCallGoesOn) {
+TEST_F(DropGuardsTest, TableInUse_IsUnavailableAndTheCallContinues) {
   MysqlOptions options = server_->Account(kDatabase);
   auto reader = SqlSession::Open(options).value();
   ASSERT_TRUE(reader->Run("BEGIN; SELECT * FROM orders").ok());

@@ -173,7 +173,7 @@ TEST_F(FencedTransactionTest, MoveThatTheTableShows_HasOneProbeForAllItsVnodes) 
   EXPECT_EQ(fenced_->Stats().refusals, 2u * kWriters);
 }
 
-TEST_F(FencedTransactionTest, NobodyAcceptsUntilTheDeadline_IsAborted) {
+TEST_F(FencedTransactionTest, NoShardAcceptsUntilTheDeadline_IsAborted) {
   InstallFences();
   Own(0, 10000, 10000, 1);
   const OrderId id = IdOf(kGene, 1);
@@ -231,7 +231,7 @@ TEST_F(FencedTransactionTest, FenceWithoutAMap_IsReadByItsRanges) {
 }
 
 // The fence knows no other shard, and the table no newer step: nothing to wait for but time.
-TEST_F(FencedTransactionTest, RefusalThatNamesNobody_IsNotRepeatedAtOnce) {
+TEST_F(FencedTransactionTest, RefusalThatNamesNoShard_IsNotRepeatedAtOnce) {
   InstallFences();
   ASSERT_TRUE(router_->Install(TableAt(0, 2, 1)).ok());
   Sql(0, "DELETE FROM locus_fence WHERE lo = 0");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two moves regroup a fence beside writers, and then let go of their vnodes. Each statement is a
-// step of the simulation, with the locks that the server gives it: shared ones of a guard on the
-// row of the map and then on the fence row, kept to COMMIT; those of a regroup. Runners die between
-// any two statements. What they change is planned by the code of the product. Each rule that is
-// left out is caught.
+// Two moves regroup a fence beside writers, and then give up their vnodes. Each statement is a step
+// of the simulation, with the locks that the server gives it: shared ones of a guard on the row of
+// the map and then on the fence row, kept to COMMIT; those of a regroup. Runners die between any
+// two statements. What they change is planned by the code of the product. Each rule that is left
+// out is caught.
 #include <iostream>
 #include <map>
 #include <optional>
@@ -35,7 +35,7 @@ enum class Mutant {
   kOthersLeftInTakenRow,      // vnodes beside the move keep a row that becomes its own
 };
 
-// Who keeps a row, and how.
+// The sessions that keep a row, and how.
 struct World;
 
 struct Writer {
@@ -147,7 +147,7 @@ struct World : RowLocks {
     for (const auto& [lo, row] : rows) runner.regroup.stored.push_back(row);
     auto recut = RecutOf(Apart(runner.regroup.stored), {runner.range}, true);
     if (!recut.ok()) {
-      // The other one has let go of vnodes that overlap.
+      // The other one has given up vnodes that overlap.
       runner.stepped = true;
       return Fail(runner);
     }
@@ -180,7 +180,7 @@ struct World : RowLocks {
   void Point(Runner& runner) {
     if (!runner.one) {
       auto wrong = runner.plan->WrongPointers(map);
-      // The other one has let go of a vnode that is to be pointed to a row that accepts it.
+      // The other one has given up a vnode that is to be pointed to a row that accepts it.
       runner.stepped = !wrong.ok() && overlap;
       if (!wrong.ok()) return Fail(runner);
       if (mutant == Mutant::kOthersLeftInTakenRow) {
@@ -278,12 +278,13 @@ std::pair<uint64_t, std::string> FirstBroken(Mutant mutant, uint64_t& stepped) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     World world(seed, mutant);
     for (int i = 0; i < 2000 && world.violation.empty(); ++i) world.Act();
-    // The server lets nobody pass one who waits for an exclusive lock. Here writers have a pause.
+    // On a server no session overtakes one that waits for an exclusive lock. Here writers have a
+    // pause.
     world.calm = true;
     for (int i = 0; i < 2000 && world.violation.empty(); ++i) world.Act();
     const bool ended = world.runners[0].stepped && world.runners[1].stepped;
     if (!ended && world.violation.empty()) world.violation = "a regroup never ends";
-    // Each vnode is accepted unless the shard let go of it.
+    // Each vnode is accepted unless the shard gave it up.
     for (uint32_t vnode = 0; vnode < kVnodes && world.violation.empty(); ++vnode) {
       const FenceRow& row = world.rows[world.map[vnode].value_or(kVnodes)];
       if ((row.own_lo < row.own_hi) == world.gone.contains(vnode)) {

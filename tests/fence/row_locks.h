@@ -16,7 +16,7 @@ using Row = std::pair<bool, uint32_t>;  // of the map, or of the fence; its key
 class RowLocks {
  public:
   void Share(int who, Row row) { shared_[row].insert(who); }
-  // Whether nobody else shares it.
+  // Whether no other session shares it.
   bool Free(int who, Row row) {
     const std::set<int>& all = shared_[row];
     return all.size() == all.count(who);

@@ -282,7 +282,7 @@ TEST_F(ShardFenceTest, FenceOfAnotherServer_IsUnbound) {
   EXPECT_THAT(std::string(Fence().Verify().message()), HasSubstr("bound to another server"));
 }
 
-TEST_F(ShardFenceTest, Mover_PassesAndNobodyElse) {
+TEST_F(ShardFenceTest, OnlyTheMover_Passes) {
   ASSERT_TRUE(Install().ok());
   Own(0, 0);
   const std::string insert = "INSERT INTO orders VALUES (" + Number(IdOf(5, 1)) + ", 'a')";
@@ -342,7 +342,7 @@ TEST_F(ShardFenceTest, AfterTheFenceChanged_NoWriteIsCommitted) {
   EXPECT_EQ(server_->Value("SELECT COUNT(*) FROM locus_shop.orders"), absl::StrCat(written.load()));
 }
 
-TEST_F(ShardFenceTest, WhatWasTamperedWith_IsNamed) {
+TEST_F(ShardFenceTest, TamperedObjects_AreNamed) {
   ASSERT_TRUE(Install().ok());
   server_->Sql("DROP TRIGGER locus_shop.locus_guard_orders_update");
   server_->Sql(
@@ -359,7 +359,7 @@ TEST_F(ShardFenceTest, WhatWasTamperedWith_IsNamed) {
   EXPECT_TRUE(Fence().Verify().ok()) << Fence().Verify();
 }
 
-TEST_F(ShardFenceTest, WhatAFenceCannotGuard_IsRefusedBeforeAnythingChanges) {
+TEST_F(ShardFenceTest, TableThatAFenceCannotGuard_IsRefusedBeforeAnythingChanges) {
   auto refusal = [&](const std::string& before, const std::string& after) {
     server_->Sql("USE locus_shop; " + before);
     const absl::Status status = Install();

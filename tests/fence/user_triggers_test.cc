@@ -52,7 +52,7 @@ TEST(UserTriggersTest, SpareTheMovers_ByTheirFirstStatement) {
       << "each of them";
 }
 
-TEST(UserTriggersTest, WhatStaysInTheOrderOrIsAddedElsewhere_IsCarried) {
+TEST(UserTriggersTest, ChangesOfTheOrderOrAddedRows_AreCarried) {
   for (const char* statements :
        {"SET NEW.changed = NOW(6), NEW.token = UUID()",
         "IF NEW.value < 0 THEN SIGNAL SQLSTATE '45001'; END IF",
@@ -71,7 +71,7 @@ TEST(UserTriggersTest, WhatStaysInTheOrderOrIsAddedElsewhere_IsCarried) {
       IsEmpty());
 }
 
-TEST(UserTriggersTest, WhatMakesShardsDiffer_IsRefusedWithItsReason) {
+TEST(UserTriggersTest, TriggerThatMakesShardsDiffer_IsRefusedWithItsReason) {
   const std::pair<const char*, const char*> cases[] = {
       {"SET NEW.n = NEXTVAL(s)", "both shards would give"},
       {"SET NEW.n = NEXT VALUE FOR s", "both shards would give"},

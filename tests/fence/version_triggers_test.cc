@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever clients write, the version of a row only rises.
+// The version of a row only rises, for any writes of clients.
 #include <random>
 
 #include "absl/strings/match.h"

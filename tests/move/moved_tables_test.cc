@@ -75,7 +75,7 @@ TEST_F(MovedTablesTest, Installed_VerifiesAndTwiceChangesNothing) {
   EXPECT_EQ(server_->Value("SELECT version FROM locus_shop.locus_tombstone WHERE tbl <> ''"), "3");
 }
 
-TEST_F(MovedTablesTest, WhatWasTamperedWith_IsNamedAndMended) {
+TEST_F(MovedTablesTest, TamperedObjects_AreNamedAndMended) {
   ASSERT_TRUE(Moved().Install("first").ok());
   Change(
       "DROP TRIGGER locus_version_items_after_delete;"
@@ -178,7 +178,7 @@ TEST_F(MovedTablesTest, FenceBesideAForgedVersionTrigger_IsRefused) {
   EXPECT_TRUE(Moved().Verify("first").ok()) << Moved().Verify("first");
 }
 
-TEST_F(MovedTablesTest, WhatCannotBeKept_IsRefusedBeforeAnythingChanges) {
+TEST_F(MovedTablesTest, TableThatCannotBeMoved_IsRefusedBeforeAnythingChanges) {
   auto refusal = [&](const std::string& before, const std::string& after) {
     Change(before);
     const absl::Status status = Moved().Install("first");
@@ -298,7 +298,7 @@ constexpr char kOldForm[] =
     " UNSIGNED NOT NULL, gene SMALLINT UNSIGNED NOT NULL, cohort SMALLINT UNSIGNED NOT NULL,"
     " PRIMARY KEY (tbl, pk)) ENGINE = InnoDB";
 
-TEST_F(MovedTablesTest, TombstonesOfAnEarlierVersion_AreMadeAnewOrRefused) {
+TEST_F(MovedTablesTest, TombstonesOfAnEarlierVersion_AreMadeAgainOrRefused) {
   Change(kOldForm);
   ASSERT_TRUE(Moved().Install("first").ok()) << Moved().Install("first");
   EXPECT_TRUE(Moved().Verify("first").ok()) << Moved().Verify("first");

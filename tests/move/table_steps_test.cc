@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a move reads from the routing table, and the tables it publishes.
+// How a move reads the routing table, and the tables that it publishes.
 #include "migration/move/table_steps.h"
 
 #include "gmock/gmock.h"
@@ -54,7 +54,7 @@ TEST(WithEndTest, TheTargetOwnsAllAtTheWholeShare) {
   EXPECT_EQ(next.OwnerOf(ShardGene::FromUint16(uint16_t{200})).id, 1);
 }
 
-// The source still owns orders: whoever reads such a table would look for them on the target.
+// The source still owns orders: a reader of such a table would look for them on the target.
 TEST(WithEndTest, NotTheWholeShare_Aborted) {
   for (uint32_t share : {0u, 1500u, 9999u}) {
     const auto next = WithEnd(TableAt(share, 8), kLeg);

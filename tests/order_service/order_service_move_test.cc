@@ -6,7 +6,7 @@
 //                           --rate=N     writes a second meanwhile
 //                           --by=N       cohorts of a step
 //                           --seed=N     of the kills
-//                           --servers=1  kills the servers of both shards, too
+//                           --servers=1  also kills the servers of both shards
 #include <signal.h>
 
 #include <iostream>
@@ -39,7 +39,7 @@ Scale scale;
 constexpr uint16_t kLast = 49151;  // vnodes 0..kLast move; all others stay on the first shard
 constexpr absl::Duration kApart = absl::Seconds(3);  // kills, at first
 constexpr absl::Duration kLook = absl::Milliseconds(200);
-constexpr long kMostResidentKib = 128 << 10;  // of `locus move run`, whatever there is to move
+constexpr long kMostResidentKib = 128 << 10;  // of `locus move run`, for any amount to move
 
 // `locus move VERB peak.toml`, and the process of `locus move run`.
 class MoveCommand {

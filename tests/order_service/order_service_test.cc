@@ -181,7 +181,7 @@ TEST_F(OrderServiceTest, FaultPlantedInTheRowsOfAnOrder_IsNamed) {
   }
 }
 
-TEST_F(OrderServiceTest, RowThatNobodyInserted_IsForeign) {
+TEST_F(OrderServiceTest, RowThatNoClientInserted_IsForeign) {
   const json verdict = VerdictWith("77",
                                    "INSERT INTO order_items (order_id, line, sku, quantity, price)"
                                    " VALUES (77, 1, 'x', 1, 1)",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What examples/order_service makes of answers that get lost, and of what a shard refuses.
+// How examples/order_service treats lost answers, and refusals of a shard.
 #include "examples/order_service/order_store.h"
 
 #include <atomic>
@@ -54,7 +54,7 @@ class OrderStoreTest : public ::testing::Test {
     }
   }
   // Writes while the first answer to `word` gets lost. By connections of its own: the relay looks
-  // at the end of what was asked before, too.
+  // at the end of earlier requests as well.
   Written WriteLosing(const std::string& word, const Change& change) {
     std::unique_ptr<ShardPools> pools = Pools();
     FencedStore store(router_, *pools, stop_);
@@ -134,7 +134,7 @@ TEST_F(OrderStoreTest, AnswersKeepGettingLost_StaysOpen) {
   ExpectStored(insert);  // the first attempt was
 }
 
-TEST_F(OrderStoreTest, SomebodyElseChangedTheOrder_IsAContradiction) {
+TEST_F(OrderStoreTest, OrderChangedByAnotherClient_IsAContradiction) {
   const Change insert = New();
   ASSERT_EQ(store_.Write(insert).outcome, Outcome::kAcknowledged);
   shards_->PastTheGuards(0, "UPDATE orders SET version = 9 WHERE order_id = " + Number(insert.id));
@@ -158,7 +158,7 @@ TEST_F(OrderStoreTest, NoShardAcceptsTheOrder_IsRefused) {
   EXPECT_EQ(store_.Read(insert.id)->state, OrderState{});
 }
 
-TEST_F(OrderStoreTest, PlainClientLosesAnAnswer_TheRecordIsNotToldThatNothingWasWritten) {
+TEST_F(OrderStoreTest, PlainClientLosesAnAnswer_TheRecordDoesNotSayThatNothingWasWritten) {
   PlainStore plain(router_, *pools_);
   const Change insert = New(Style::kStatements);
   relay_.LoseAnswersTo("INSERT INTO orders");

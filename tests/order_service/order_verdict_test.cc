@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verdict of examples/order_service makes of records and rows, without a server.
+// The verdict of examples/order_service on records and rows, without a server.
 #include <cstdio>
 #include <fstream>
 
@@ -116,7 +116,7 @@ TEST_F(OrderVerdictTest, DeletedOrderIsThere_IsForeign) {
   EXPECT_EQ(Judge().foreign, 1u);
 }
 
-TEST_F(OrderVerdictTest, NobodyInsertedIt_IsForeign) {
+TEST_F(OrderVerdictTest, NotInserted_IsForeign) {
   Acknowledge(on_a_, kFirst);
   Store(0, on_a_, kFirst);
   Store(1, on_b_, kFirst);
@@ -130,7 +130,7 @@ TEST_F(OrderVerdictTest, CopyOfAMove_IsDoubledOnceTheMovesAreOver) {
   EXPECT_TRUE(Judge().ok());
   EXPECT_EQ(Judge().copies, 1u);
   EXPECT_EQ(Judge(/*final=*/true).doubled, 1u);
-  table_ = TableWith({});  // without a move in the table, nobody may have copies
+  table_ = TableWith({});  // without a move in the table, no shard may have copies
   EXPECT_EQ(Judge().doubled, 1u);
 }
 
@@ -189,7 +189,7 @@ TEST_F(OrderVerdictTest, WriteWithoutAnswer_AllowsBothStates) {
   EXPECT_EQ(Judge().changed, 1u);
 }
 
-TEST_F(OrderVerdictTest, RefusedWrite_LeavesWhatWasAcknowledged) {
+TEST_F(OrderVerdictTest, RefusedWrite_LeavesTheAcknowledgedState) {
   Acknowledge(on_a_, kFirst);
   Take(What::kIntent, on_a_, kSecond, Op::kUpdate);
   Take(What::kRefused, on_a_, kSecond, Op::kUpdate);
@@ -256,7 +256,7 @@ TEST(RecordTest, TornEnd_IsLeftOutAndDamageIsNot) {
   EXPECT_TRUE(absl::IsDataLoss(shop::ReadRecords(path, take)));
 }
 
-// What a row digests to does not depend on the order of rows, and depends on every field.
+// The digest of rows does not depend on their order, and depends on every field.
 TEST(ChangeTest, ManyChanges_RaiseTheVersionAndChangeTheDigest) {
   for (const Style style : {Style::kTransactions, Style::kStatements}) {
     shop::Random random(91);

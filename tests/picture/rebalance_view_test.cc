@@ -104,7 +104,7 @@ TEST(RebalanceViewTest, EveryNumberOfShards_IsLaidOutWellWithLoadAndWithout) {
   }
 }
 
-TEST(RebalanceViewTest, FinestPlans_StayBelowTheBoundAndNoTextStandsOnAnother) {
+TEST(RebalanceViewTest, FinestPlans_StayBelowTheBoundAndNoTextOverlaps) {
   for (uint32_t shards : {1u, 2u, 6u, 7u, 12u, 13u, 60u, 65536u}) {
     SCOPED_TRACE(absl::StrCat(shards, " shards"));
     std::string svg = RebalanceAsSvg(FinePlan(Finest(shards, false)));

@@ -16,7 +16,7 @@
 #include "locus/routing/routing_table.h"
 #include "routing/picture/svg_page.h"
 
-// What every picture of a ring must hold to, and tables to draw.
+// The rules for every picture of a ring, and tables to draw.
 
 namespace locus {
 
@@ -127,7 +127,7 @@ struct Drawn {
   internal::Box box;
 };
 
-// Where each text of the picture stands.
+// The place of each text of the picture.
 inline std::vector<Drawn> TextsOf(const std::string& svg) {
   static const std::regex element(
       "<text x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" font-size=\"([0-9.]+)\" "
@@ -152,8 +152,8 @@ inline internal::Box ViewBoxOf(const std::string& svg) {
   return {left, top, left + std::stod(found[3]), top + std::stod(found[4])};
 }
 
-// What all texts, rectangles and points of paths take up. An arc goes beyond its ends, but the
-// ends of a ring's arcs and its quarters come near enough.
+// The area of all texts, rectangles and points of paths. An arc goes beyond its ends, but the ends
+// of a ring's arcs and its quarters come near enough.
 inline internal::Box ExtentOf(const std::string& svg) {
   static const std::regex rectangle(
       "<rect x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" width=\"([0-9.]+)\" height=\"([0-9.]+)\" "

@@ -28,7 +28,7 @@ TEST(TextStyleOfTest, Columns_AreTheVariableThenTheTerminalThenUnlimited) {
   }
 }
 
-TEST(TextStyleOfTest, Utf8_IsWhatTheFirstSetVariableSays) {
+TEST(TextStyleOfTest, Utf8_FollowsTheFirstSetVariable) {
   EXPECT_TRUE(TextStyleOf({.lang = "en_US.UTF-8"}).utf8);
   EXPECT_TRUE(TextStyleOf({.lc_ctype = "C.utf8"}).utf8);
   EXPECT_FALSE(TextStyleOf({}).utf8);

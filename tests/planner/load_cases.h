@@ -138,7 +138,7 @@ inline Case RandomCase(uint64_t seed) {
   return c;
 }
 
-// What has to move for the loads to be no further apart than these are.
+// The load that must move for the loads to be no further apart than these are.
 inline double LeastMoved(const Case& c, const std::vector<double>& after) {
   std::vector<double> before = LoadsOf(c.ring.owners, c.load, c.weights.size());
   double sum = std::accumulate(after.begin(), after.end(), 0.0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each pass of a plan by load is for: without it a figure gets worse on the rings named here.
-// A pass for which no such figure can be named is to be removed.
+// The purpose of each pass of a plan by load: without it a figure gets worse on the rings named
+// here. A pass for which no such figure can be named is to be removed.
 #include <map>
 
 #include "gtest/gtest.h"

@@ -82,7 +82,7 @@ std::map<uint32_t, Ranges> RangesOf(const RedisSlots& slots) {
   return ranges;
 }
 
-// What redis-cli 7.0.15 did with four servers, one step after the other.
+// The steps of redis-cli 7.0.15 with four servers, in order.
 TEST(RedisRebalanceTest, StepsOfRedisCli_AreTheSame) {
   RedisSlots slots = CreateRedisCluster(3);
   EXPECT_EQ(RangesOf(slots), (std::map<uint32_t, Ranges>{

@@ -96,7 +96,7 @@ TEST(RebalanceLoadTest, SomeHundredVnodes_LittleMovesAndNoTwoShardsChangePlaces)
   EXPECT_LE(all_moved, least_moved * 1.05);
 }
 
-// A tolerance is a promise: shards within it are left alone, and nobody ends outside it.
+// A tolerance is a promise: shards within it are left alone, and no shard ends outside it.
 TEST(RebalanceLoadTest, Tolerance_LargerMovesLessAndIsKept) {
   const double tolerances[] = {0.01, 0.05, 0.2};
   size_t moves[3] = {};

@@ -219,7 +219,7 @@ TEST(PlanRebalanceTest, Tiers_HotVnodesGoToHotShardsAndOthersElsewhere) {
   EXPECT_EQ(Refusal(table, request), "hot_above: no shard with a weight has label tier = \"hot\"");
 }
 
-TEST(PlanRebalanceTest, TiersWhereColdVnodesHaveNoLoad_TheseLeaveTheHotShardToo) {
+TEST(PlanRebalanceTest, TiersWhereColdVnodesHaveNoLoad_TheseAlsoLeaveTheHotShard) {
   RoutingTable even = EvenTable(3);
   std::vector<Shard> shards = even.shards();
   shards[2].labels = {{"tier", "hot"}};

@@ -40,8 +40,8 @@ std::vector<uint32_t> RandomWeights(uint32_t shards, std::mt19937_64& random) {
   return weights;
 }
 
-// What each shard may own: its part by weight rounded down or up. Only for rings without fixed
-// vnodes.
+// The vnodes that each shard may own: its part by weight rounded down or up. Only for rings without
+// fixed vnodes.
 struct Rounded {
   size_t floor;
   size_t ceiling;
@@ -186,7 +186,7 @@ TEST(RebalanceWeightsTest, FixedVnodesAboveThePortion_AreKeptAndTheRestShared) {
   EXPECT_EQ(VnodesOf(ring.owners, 3), (std::vector<size_t>{6, 1, 3}));
 }
 
-// What any plan for these portions needs, of all ways to deal the vnodes.
+// The least that any plan for these portions needs, of all ways to deal the vnodes.
 struct Exact {
   size_t moved = SIZE_MAX;
   size_t cost = SIZE_MAX;  // moves and ranges, among those that move so few

@@ -425,7 +425,7 @@ TEST(TablePlaceTest, Place_IsTheSourceThatItNames) {
   }
 }
 
-TEST(TablePlaceTest, WhatNamesNoSource_IsRefusedWithoutItsPassword) {
+TEST(TablePlaceTest, UriWithoutASource_IsRefusedWithoutItsPassword) {
   for (const std::string place :
        {"", "zookeeper://h/shop", "mysql://u@h:port/shop", "mysql://u@h:70000/shop",
         "mysql://u:geheim@h/shop", "etcd://u:geheim@h:1/shop", "http://u:geheim@h/"}) {

@@ -65,7 +65,7 @@ class PoolQueueTest : public ::testing::Test {
   std::vector<Queue::Caller*> woken_;
 };
 
-// What made a pool collapse: every connection that came back woke everybody who waited.
+// This made a pool collapse: every connection that came back woke all callers that waited.
 TEST_F(PoolQueueTest, ConnectionComesBack_WakesTheFirstInLineOnlyAndIsTheirs) {
   Queue queue = MakeQueue(2);
   auto holders = Fill(queue, 2);
@@ -140,7 +140,7 @@ TEST_F(PoolQueueTest, AdditionalConnectionFails_CallersShareTheOpenOnes) {
   EXPECT_EQ(queue.limit(), 2u);
   EXPECT_FALSE(queue.refusing());
   Queue::Caller& second = Ask(queue);
-  EXPECT_EQ(second.answer, Answer::kNone) << "nor are those who come later";
+  EXPECT_EQ(second.answer, Answer::kNone) << "nor are later callers";
   EXPECT_FALSE(queue.BeginConnect(now_)) << "not before the pause has passed";
   EXPECT_EQ(queue.ConnectAt(now_), now_ + milliseconds(50));
   Return(queue, *holders[0]);
@@ -216,7 +216,7 @@ TEST_F(PoolQueueTest, ServerHangs_CallersAreRefusedUntilItAnswersAgain) {
 }
 
 // A session asked long ago is found to hang, though the server answers on others meanwhile.
-TEST_F(PoolQueueTest, SessionHangsButTheServerHasAnsweredSince_TheOthersGoOn) {
+TEST_F(PoolQueueTest, SessionHangsButTheServerHasAnsweredSince_TheOthersContinue) {
   Queue queue = MakeQueue(3);
   auto holders = Fill(queue, 3);
   Return(queue, *holders[0]);
@@ -235,7 +235,7 @@ TEST_F(PoolQueueTest, SessionHangsButTheServerHasAnsweredSince_TheOthersGoOn) {
   EXPECT_EQ(Ask(queue).answer, Answer::kNone) << "not refused: it answers on what is in use";
 }
 
-TEST_F(PoolQueueTest, Retired_NobodyIsServedAndConnectionsAreClosedAsTheyComeBack) {
+TEST_F(PoolQueueTest, Retired_NoCallerIsServedAndConnectionsAreClosedAsTheyComeBack) {
   Queue queue = MakeQueue(2);
   auto holders = Fill(queue, 2);
   Return(queue, *holders[0]);
@@ -249,7 +249,7 @@ TEST_F(PoolQueueTest, Retired_NobodyIsServedAndConnectionsAreClosedAsTheyComeBac
   ASSERT_TRUE(other.BeginConnect(now_));
   other.Retire();
   EXPECT_EQ(waiting.answer, Answer::kRetired);
-  EXPECT_NE(other.Connected(std::make_unique<int>(1), now_), nullptr) << "nobody wants it now";
+  EXPECT_NE(other.Connected(std::make_unique<int>(1), now_), nullptr) << "no caller wants it now";
   EXPECT_EQ(other.open(), 0u);
 }
 
@@ -274,7 +274,7 @@ TEST_F(PoolQueueTest, Expired_TheOldGoAndOfTheUnusedAllButTheLast) {
 }
 
 // Against a naive account of the same events: no connection is lost or shared, the limit holds,
-// callers are served in their order, and nobody waits while something is idle or may be made.
+// callers are served in their order, and no caller waits while a connection is idle or may be made.
 TEST_F(PoolQueueTest, RandomEvents_InvariantsHold) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
@@ -342,7 +342,7 @@ TEST_F(PoolQueueTest, RandomEvents_InvariantsHold) {
                   queue.ConnectAt(now_) == now_)
           << "waits for nothing";
     }
-    // Whatever happened: when the server lets callers in again, everybody is served.
+    // In the end, when the server lets callers in again, all callers are served.
     while (!line.empty()) {
       now_ += milliseconds(500);
       if (!connecting) connecting = queue.BeginConnect(now_);

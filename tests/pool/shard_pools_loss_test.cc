@@ -171,7 +171,7 @@ TEST_F(ShardPoolsRetargetTest, EndpointChanged_IdleConnectionsGoAndThoseInUseFin
             absl::StrCat(first_->port()));
 }
 
-TEST_F(ShardPoolsRetargetTest, EndpointChangedWhileCallersWait_TheyAreToldToRouteAgain) {
+TEST_F(ShardPoolsRetargetTest, EndpointChangedWhileCallersWait_TheyGetAborted) {
   Router router(TableOf(1));
   ShardPoolsOptions options = PoolOptions();
   options.max_connections = 1;
@@ -186,7 +186,7 @@ TEST_F(ShardPoolsRetargetTest, EndpointChangedWhileCallersWait_TheyAreToldToRout
   EXPECT_TRUE(absl::IsAborted(status)) << status;
 }
 
-// The old server hangs, which may be why the endpoint changes: nobody waits for it.
+// The old server hangs, which may be why the endpoint changes: no caller waits for it.
 TEST_F(ShardPoolsRetargetTest, OldServerStalled_NewOneIsUsedAtOnce) {
   Router router(TableOf(1));
   auto pools = MakePools();
@@ -232,7 +232,7 @@ TEST_F(ShardPoolsRetargetTest, OldAndNewHandleInTurnWithoutEpochs_TheOneThatCame
   ASSERT_TRUE(router.Install(TableOf(2)).ok());
   const RoutedShard& new_handle = router.Route(order_);
   absl::Status status;
-  // If this program stands still for a second, the old handle wins that time.
+  // If this program stops for a second, the old handle wins that time.
   EXPECT_TRUE(WaitUntil([&] {
     if (!pools->Take(new_handle, In(kSoon)).ok()) return false;
     status = pools->Take(old_handle, In(kSoon)).status();
@@ -240,7 +240,7 @@ TEST_F(ShardPoolsRetargetTest, OldAndNewHandleInTurnWithoutEpochs_TheOneThatCame
   }));
   EXPECT_THAT(status.ToString(), HasSubstr("shard orders-1: it moved to "));
   EXPECT_TRUE(WaitUntil([&] { return pools->Take(old_handle, In(kSoon)).ok(); }))
-      << "where it was is where it is again, once nobody asks for the other endpoint";
+      << "where it was is where it is again, once no caller asks for the other endpoint";
   EXPECT_GE(StatsOf(*pools, fails_).retargets, 2u);
 }
 

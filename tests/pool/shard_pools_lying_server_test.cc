@@ -143,7 +143,7 @@ TEST(ShardPoolsLyingServerTest, TextOfAShard_IsEscapedInMessages) {
 
 // One connection hangs, as behind a router that lost it, and the shard answers on another one
 // afterwards.
-TEST(ShardPoolsLyingServerTest, OldConnectionHangs_ConnectionsThatAnswerGoOn) {
+TEST(ShardPoolsLyingServerTest, OldConnectionHangs_ConnectionsThatAnswerContinue) {
   std::atomic<int> peers = 0;
   LyingServer server([&](LyingPeer& peer) {
     int set_ups = ++peers == 1 ? 0 : 2;
@@ -171,7 +171,7 @@ TEST(ShardPoolsLyingServerTest, OldConnectionHangs_ConnectionsThatAnswerGoOn) {
   EXPECT_EQ(stats.open, 2u);
 }
 
-TEST(ShardPoolsLyingServerTest, RandomAnswers_HarmNobody) {
+TEST(ShardPoolsLyingServerTest, RandomAnswers_DoNoHarm) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
     LyingServer server([seed](LyingPeer& peer) {

@@ -365,7 +365,7 @@ TEST_F(ShardPoolsTest, IdleTooLongOrTooOld_AreClosedByThemselves) {
   EXPECT_TRUE(pools->Take(shard_, In(kSoon)).ok());
 }
 
-// The answer that ends its reset came long ago, which says nothing about the ping of now.
+// The answer that ends its reset came long ago, which says nothing about the current ping.
 TEST_F(ShardPoolsTest, IdleForLongerThanConnectTimeout_IsPingedAndUsedAgain) {
   ShardPoolsOptions options = PoolOptions();
   options.connect_timeout = absl::Seconds(1);
@@ -380,7 +380,7 @@ TEST_F(ShardPoolsTest, IdleForLongerThanConnectTimeout_IsPingedAndUsedAgain) {
   EXPECT_EQ(StatsOf(*pools, shard_).failures, 0u);
 }
 
-TEST_F(ShardPoolsTest, RefusedByTheServer_SaysWhatToRepair) {
+TEST_F(ShardPoolsTest, RefusedByTheServer_NamesTheRemedy) {
   Shard shard = shard_;
   shard.endpoint = absl::StrCat("mysql://127.0.0.1:", server_.port(), "/locus_nowhere");
   auto pools = MakePools();

@@ -6,7 +6,7 @@
 namespace locus::preflight {
 namespace {
 
-TEST(PartOfOneServerTest, WhatEachServerGivesAlike_HasNone) {
+TEST(PartOfOneServerTest, ValueThatEachServerGivesAlike_HasNone) {
   for (const char* harmless : {"",
                                "NULL",
                                "1",
@@ -32,7 +32,7 @@ TEST(PartOfOneServerTest, WhatEachServerGivesAlike_HasNone) {
   }
 }
 
-TEST(PartOfOneServerTest, WhatAnotherServerMayGiveAgain_IsNamed) {
+TEST(PartOfOneServerTest, ValueThatAnotherServerMayGiveAgain_IsNamed) {
   const std::pair<const char*, const char*> parts[] = {
       {"nextval(`shop`.`s`)", "nextval()"},
       {"concat('ORD-',nextval(`shop`.`s`))", "nextval()"},

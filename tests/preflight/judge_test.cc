@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is judged, on facts made up.
+// Judgements on made-up facts.
 #include "migration/preflight/judge.h"
 
 #include <fstream>
@@ -379,7 +379,7 @@ TEST(JudgeTest, EachThingThatIsWrong_FailsItsCheckAndNoOther) {
     Facts facts = GoodFacts();
     broken.change(facts);
     std::set<std::string> expected = {broken.check};
-    // A column that is not there is missing in the sense of its own check, too.
+    // Its own check also reports a column that is not there.
     if (facts.target.schema.ok() && facts.target.schema->tables.contains("orders") &&
         facts.target.schema->tables.at("orders").columns.size() == 2) {
       expected.insert("version-column");
@@ -405,7 +405,7 @@ TEST(JudgeTest, EveryCheck_IsInTheManual) {
   }
 }
 
-TEST(JudgeTest, WhatAMoveLeaves_IsNoFindingOnceItHasBegun) {
+TEST(JudgeTest, LeftoversOfAMove_AreNoFindingOnceItHasBegun) {
   Facts facts = GoodFacts();
   facts.begun = true;
   facts.strays = std::vector<std::string>{"orders"};
@@ -426,7 +426,7 @@ TEST(JudgeTest, GuardsThatAnotherMoveUses_AreNotMadeForOtherMovers) {
   EXPECT_THAT(Failed(facts), IsEmpty()) << "the other move makes one just now";
 }
 
-TEST(JudgeTest, WhatTheRunMakes_NeedNotBeThereBefore) {
+TEST(JudgeTest, ObjectsThatTheRunMakes_NeedNotBeThereBefore) {
   Facts facts = GoodFacts();
   facts.source.fence = std::optional<std::vector<FenceRow>>();
   facts.target.guards = absl::FailedPreconditionError("a trigger is missing");
@@ -445,7 +445,7 @@ TEST(JudgeTest, AdministratorsMoversAndRoot_MayHaveRights) {
   EXPECT_THAT(Failed(facts), ElementsAre("dangerous-rights"));
 }
 
-TEST(JudgeTest, MovesOfOtherShards_GoOn) {
+TEST(JudgeTest, MovesOfOtherShards_AreNoFinding) {
   Facts facts = GoodFacts();
   facts.source.moves = std::vector<std::string>{"peak.1>2", "peak.1>3", "old.11>2", "old.1>22"};
   EXPECT_THAT(Failed(facts), IsEmpty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of the tables of real servers, and each change that breaks a check.
+// The facts about tables of real servers, and each change that breaks a check.
 #include "tests/preflight/preflight_fixture.h"
 
 namespace locus {
@@ -39,7 +39,7 @@ TEST_F(PreflightTablesTest, TablesThatCannotMove_AreEachRefused) {
   }
 }
 
-// Its rows would stay where nobody may write them.
+// Its rows would stay where no client may write them.
 TEST_F(PreflightTablesTest, GuardedTableThatTheFileDoesNotName_IsRefused) {
   const std::string last = options_.move.tables.back().guard.name;
   options_.move.tables.pop_back();

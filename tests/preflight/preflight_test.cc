@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of real servers: a pair that passes, and each change that breaks a check.
+// The facts about real servers: a pair that passes, and each change that breaks a check.
 #include "migration/fence/moved_tables.h"
 #include "tests/preflight/preflight_fixture.h"
 
@@ -61,7 +61,7 @@ TEST_F(PreflightTest, SessionsFromBeforeTheFormatWasSet_AreRefused) {
     service.user = "service";
     server.Sql("SET GLOBAL binlog_format = MIXED");
     auto old = SqlSession::Open(service).value();
-    // That of the primary, which a replica has, too, says nothing of its sessions.
+    // The mark of the primary, which a replica also has, says nothing about the replica's sessions.
     server.Sql(
         absl::StrCat("SET GLOBAL binlog_format = ROW; SET sql_log_bin = 0; DROP TABLE IF EXISTS"
                      " shop.locus_sessions_",
@@ -99,13 +99,13 @@ TEST_F(PreflightTest, RowsOfAMovedTableAsText_AreRefused) {
   }
 }
 
-// The remedy, too.
+// The remedy as well.
 TEST_F(PreflightTest, SecondDomainInTheLog_IsRefusedUntilItIsGone) {
   MariadbServer& target = *servers_[kTarget];
   target.Sql("SET SESSION gtid_domain_id = 5; INSERT INTO shop.others VALUES (7)");
   EXPECT_THAT(Failed(), ElementsAre(HasSubstr("gtid-domains: 2 domains in ")));
   target.Sql("DELETE FROM shop.others; FLUSH BINARY LOGS");
-  // A log goes once the server has noted that a crash needs it no more.
+  // A log is deleted once the server has noted that a crash no longer needs it.
   EXPECT_TRUE(WaitUntil([&] {
     const auto logs = target.Sql("SHOW BINARY LOGS");
     target.Sql("PURGE BINARY LOGS TO '" + logs[0].rows.back()[0].value() + "'");
@@ -135,7 +135,7 @@ TEST_F(PreflightTest, AccountsAndRights_AreEachRefused) {
   servers_[kTarget]->Sql("REVOKE DROP ON shop.* FROM service@'%'");
 }
 
-// What the mover may not read is a failure that names the GRANT.
+// A fact that the mover may not read is a failure that names the GRANT.
 TEST_F(PreflightTest, FactsThatCannotBeRead_Fail) {
   auto remedies = [&](const std::string& right) {
     servers_[kTarget]->Sql(absl::StrCat("REVOKE ", right, " FROM mover@'127.0.0.1'"));

@@ -41,7 +41,7 @@ TEST(EpochWaitersTest, DeadlinePasses_IsFalseAndLeavesNothingBehind) {
   waiters.Reached(1);
 }
 
-TEST(EpochWaitersTest, EarlierEpochs_WakeOnlyThoseWhoWaitedForThem) {
+TEST(EpochWaitersTest, EarlierEpochs_WakeOnlyTheirOwnWaiters) {
   constexpr int kThreads = 50;
   EpochWaiters waiters;
   std::atomic<int> early = 0, late = 0;

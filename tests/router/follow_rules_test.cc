@@ -85,7 +85,7 @@ TEST(FollowRulesTest, Recovered_TheNextFailurePausesShortAgain) {
   EXPECT_EQ(rules.Failed(kDown, 0).pause, FollowRules::kFirstPause);
 }
 
-TEST(FollowRulesTest, Failing_IsToldOnceUntilItRecovers) {
+TEST(FollowRulesTest, Failing_IsReportedOnceUntilItRecovers) {
   FollowRules rules(absl::Seconds(5));
   EXPECT_THAT(KindsOf(rules.Failed(kDown, 0)), ElementsAre(Kind::kSourceFailed));
   EXPECT_THAT(KindsOf(rules.Failed(kDown, 0)), IsEmpty());
@@ -177,7 +177,7 @@ TEST(FollowRulesTest, TableOfTheFile_IsSoUntilConfirmedOrOvertaken) {
       from_file([](FollowRules& rules) { rules.Offered("v", Confirmed(9), kNow, kAt, 0); }, 9));
   EXPECT_FALSE(
       from_file([](FollowRules& rules) { rules.Offered("v", Installed(10), kNow, kAt, 0); }, 10));
-  EXPECT_FALSE(from_file([](FollowRules&) {}, 10)) << "somebody else installed a newer one";
+  EXPECT_FALSE(from_file([](FollowRules&) {}, 10)) << "another caller installed a newer one";
 }
 
 TEST(FollowRulesTest, EqualRefusalsInARow_AreCountedTogether) {

@@ -16,7 +16,7 @@ constexpr absl::Duration kNoPause = absl::ZeroDuration();
 constexpr bool kNobody = false, kWaiting = true;
 constexpr uint64_t kNoJitter = 0;  // takes nothing off a wait
 
-TEST(FollowScheduleTest, NobodyWaits_ListensUntilTheConfirmationIsDue) {
+TEST(FollowScheduleTest, NoCallerWaits_ListensUntilTheConfirmationIsDue) {
   FollowSchedule schedule(kConfirm);
   absl::Duration now = absl::Hours(1);
   for (int i = 0; i < 3; ++i) {
@@ -107,7 +107,7 @@ Count LooksWhile(int callers, absl::Duration span, absl::Duration pause, uint64_
   return count;
 }
 
-TEST(FollowScheduleTest, CallersThatWaitForLong_LooksGrowRareWhateverTheirNumber) {
+TEST(FollowScheduleTest, CallersThatWaitForLong_LooksGrowRareForAnyNumber) {
   for (absl::Duration pause : {kNoPause, absl::Milliseconds(50)}) {
     for (int callers : {1, 64, 2000}) {
       for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -135,7 +135,7 @@ TEST(FollowScheduleTest, Jitter_SeparatesProcesses) {
   EXPECT_GE(second_look(UINT64_MAX), FollowSchedule::kFirstWait * 0.49);
 }
 
-TEST(FollowScheduleTest, NewerTable_BeginsTheWaitsAnew) {
+TEST(FollowScheduleTest, NewerTable_BeginsTheWaitsAgain) {
   FollowSchedule schedule(kConfirm);
   absl::Duration now = absl::Hours(1);
   schedule.Want(now, kNoJitter);

@@ -55,7 +55,7 @@ TEST_F(LastGoodRouterTest, EachInstall_IsWritten) {
   EXPECT_EQ(stats.last_good_failures, 0u);
 }
 
-TEST_F(LastGoodRouterTest, SourceDownAtTheStart_BeginsFromTheFileAndSaysSo) {
+TEST_F(LastGoodRouterTest, SourceDownAtTheStart_BeginsFromTheFileAndReportsIt) {
   Put(7);
   Open();
   at_first_ = absl::UnavailableError("memory: down");
@@ -199,7 +199,7 @@ TEST_F(LastGoodRouterTest, FileOfFormatOne_NeedsTheSourceOnce) {
   ExpectInForce(*Open(), 7);
 }
 
-TEST_F(LastGoodRouterTest, PlaceMadeAnewWithAnotherTable_StartsFromTheSource) {
+TEST_F(LastGoodRouterTest, PlaceMadeAgainWithAnotherTable_StartsFromTheSource) {
   ASSERT_TRUE(WriteLastGoodTable(file_, "memory", TableWithId(40, kOneId)).ok());
   place_->Put(TableWithId(7, kOtherId).ToJson());
   std::unique_ptr<Router> router = Open();

@@ -130,7 +130,7 @@ TEST(LastGoodTextTest, Damage_IsNamed) {
   EXPECT_EQ(why(text), "its checksum does not match its contents");
 }
 
-TEST(LastGoodTextTest, LaterFormat_IsNamedWhateverFollows) {
+TEST(LastGoodTextTest, LaterFormat_IsNamedWithAnyRest) {
   for (const char* text :
        {"locus last good table 3 xxh64=0 bytes=0\n", "locus last good table 3 "}) {
     EXPECT_EQ(ParseLastGoodText(text).status(),
@@ -311,7 +311,7 @@ TEST_F(LastGoodFileTest, TwoWritersAtOnce_NeitherLosesItsFile) {
   }
 }
 
-TEST_F(LastGoodFileTest, WhatIsNoFileOfAWriter_Stays) {
+TEST_F(LastGoodFileTest, FileThatNoWriterMade_Stays) {
   ASSERT_EQ(mkdir((file_ + ".locus-0.tmp").c_str(), 0755), 0);
   ASSERT_EQ(symlink("elsewhere", (file_ + ".locus-1.tmp").c_str()), 0);
   ASSERT_EQ(mkfifo((file_ + ".locus-2.tmp").c_str(), 0600), 0);

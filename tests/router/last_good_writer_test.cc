@@ -126,7 +126,7 @@ TEST(LastGoodWriterTest, Failure_IsReportedOnceAndRetriedWhenAsked) {
   EXPECT_THAT(disk.written(), ElementsAre(1));
 }
 
-TEST(LastGoodWriterTest, Destroyed_TriesOnceMoreWhatFailed) {
+TEST(LastGoodWriterTest, Destroyed_TriesAFailedWriteOnceMore) {
   Disk disk;
   disk.Fail(absl::UnavailableError("no space left"));
   {
@@ -180,7 +180,7 @@ TEST(LastGoodWriterTest, DestroyedWhileTheDiskStalls_LeavesTheWriteToItself) {
   disk->Fail(absl::UnavailableError("no space left"));
   disk->AwaitBegun(2);  // the newest is still tried, once
   EXPECT_TRUE(WaitUntil([&] { return disk.use_count() == 1; })) << "the thread ends";
-  EXPECT_EQ(reported, 0) << "nobody is left to hear it";
+  EXPECT_EQ(reported, 0) << "no caller is left to hear it";
 }
 
 class StalledDiskTest : public RouterFollowTest {};

@@ -24,7 +24,7 @@ inline std::chrono::steady_clock::time_point In(absl::Duration duration) {
 }
 inline std::chrono::steady_clock::time_point Long() { return In(absl::Seconds(60)); }
 
-// What a router told.
+// The events of a router.
 class Events {
  public:
   auto Listener() {

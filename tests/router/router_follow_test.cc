@@ -137,7 +137,7 @@ TEST_F(RouterFollowTest, DescriptionsNearlyFull_IsReportedOnce) {
   EXPECT_EQ(events_.Count(Kind::kDescriptionsNearlyFull), 1);
 }
 
-TEST_F(RouterFollowTest, FailingSource_IsToldOnceAndRecovers) {
+TEST_F(RouterFollowTest, FailingSource_IsReportedOnceAndRecovers) {
   Put(1);
   options_.longest_pause = absl::Milliseconds(50);
   std::unique_ptr<Router> router = Open();
@@ -184,7 +184,7 @@ TEST_F(RouterFollowTest, EmptiedAndFilledWithTheSame_IsConfirmed) {
   EXPECT_EQ(router->Stats().refusals, 0u);
 }
 
-TEST_F(RouterFollowTest, StalledSource_RoutingGoesOnAndAgeRises) {
+TEST_F(RouterFollowTest, StalledSource_RoutingContinuesAndAgeRises) {
   fakes::ManualClock clock;
   options_.clock = &clock;
   Put(1);
@@ -268,7 +268,7 @@ TEST_F(RouterFollowTest, OpenedWithoutPatience_AsksOnce) {
   ExpectInForce(*Open(), 1);
 }
 
-TEST_F(RouterFollowTest, OpenedOnWhatOnlyPeopleRepair_FailsAtOnce) {
+TEST_F(RouterFollowTest, OpenedOnAnErrorThatOnlyPeopleRepair_FailsAtOnce) {
   fakes::ManualClock clock;
   options_.clock = &clock;
   absl::Duration begin = clock.SinceBoot();

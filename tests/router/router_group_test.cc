@@ -123,7 +123,7 @@ TEST(RouterGroupTest, MovingVnode_IsSplitByCohortInTheOrderGiven) {
   }
 }
 
-TEST(RouterGroupTest, SameOrderTwice_StandsTwice) {
+TEST(RouterGroupTest, SameOrderTwice_IsThereTwice) {
   Router router(Halves(1));
   OrderGroups groups;
   router.Group(std::vector<OrderId>{Id(1, 5), Id(1, 5)}, groups);
@@ -223,7 +223,7 @@ RoutingTable OneOwner(uint64_t epoch) {
       .value();
 }
 
-TEST(RouterGroupTest, GroupedWhileTablesAreInstalled_EachOrderStandsOnceUnderAnInstalledTable) {
+TEST(RouterGroupTest, GroupedWhileTablesAreInstalled_EachOrderIsThereOnceByAnInstalledTable) {
   constexpr uint64_t kInstalls = kUnderTsan ? 60 : 300;  // each takes fifty times as long there
   Router router(OneOwner(1));
   std::atomic<bool> done{false};

@@ -22,7 +22,7 @@ using Source = RouterStats::Source;
 
 using RouterRefreshTest = RouterFollowTest;
 
-TEST_F(RouterRefreshTest, RefreshToWhatIsInForce_AsksNobody) {
+TEST_F(RouterRefreshTest, RefreshToTheEpochInForce_AsksNoSource) {
   Put(5);
   std::unique_ptr<Router> router = Open();
   ASSERT_TRUE(WaitUntil([&] { return source_->calls() == 2; }));
@@ -133,7 +133,7 @@ TEST_F(RouterRefreshTest, RefreshOfARouterWithoutASource_WaitsForInstall) {
   EXPECT_EQ(stats.age, absl::InfiniteDuration());
 }
 
-// A place that is only read when it is asked, as a database is: news reach nobody by themselves.
+// A place that is only read when it is asked, such as a database: news do not come by themselves.
 class PolledSource : public TableSource {
  public:
   void Put(uint64_t epoch) {

@@ -81,7 +81,7 @@ class Reader {
     CheckSome();
   }
 
-  // What was wrong first.
+  // The first error.
   const std::string& failure() const { return failure_; }
 
  private:
@@ -101,7 +101,7 @@ class Reader {
     Require(before <= after && last_epoch_ <= before, "the epoch fell");
     last_epoch_ = after;
     Require(from >= before, "an answer of a table before the epoch that was read");
-    Require(from <= after + 1, "an answer of a table that nobody installed yet");
+    Require(from <= after + 1, "an answer of a table that was not installed yet");
     Require(route.target != nullptr, "a torn answer: no target");
     if (route.target == nullptr) return;
     Require(route.owner->id == OwnerOf(from) && route.target->id == TargetOf(from),

@@ -170,7 +170,7 @@ TEST(RouterTest, TooManyDescriptions_AreOutOfRangeAndTheTableStays) {
   EXPECT_EQ(router.epoch(), 1u);
   EXPECT_EQ(router.Route(Gene(0)).owner->name, "0");
   EXPECT_EQ(router.Route(Gene(65535)).owner->name, "65535");
-  // What needs no new description is still installed.
+  // A table that needs no new description is still installed.
   RoutingTable one = RoutingTable::Make(3, {full.shards()[9]}, {{0, 10}}).value();
   EXPECT_TRUE(router.Install(one).ok());
   EXPECT_EQ(router.Route(Gene(65535)).owner->id, 10u);
@@ -206,7 +206,7 @@ TEST(RouterTest, TwoThousandShardsReweightedAHundredTimes_NeedNoNewDescription) 
   EXPECT_EQ(shard->labels.at("epoch"), "101");
 }
 
-TEST(RouterTest, EndpointsThatChangeWithoutEnd_StopAtTheLimitAndSayWhatToDo) {
+TEST(RouterTest, EndpointsThatChangeWithoutEnd_StopAtTheLimitWithARemedy) {
   constexpr size_t kShards = 2000;
   constexpr uint64_t kFit = Router::kMaxDescriptions / kShards;
   Router router(ReweightedTable(1, kShards));

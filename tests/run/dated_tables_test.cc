@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves of tables that are partitioned by a TIMESTAMP, and so have it in their primary key; and of
-// tables that nobody has looked at before.
+// tables that were never read before.
 #include "absl/strings/str_cat.h"
 #include "tests/run/live_move.h"
 

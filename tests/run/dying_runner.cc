@@ -2,7 +2,7 @@
 // A runner of the tests' move that kills or stops itself before a statement of its own.
 // usage: dying_runner TABLE-FILE SPOOL SOURCE-PORT TARGET-PORT STATEMENT [stop]
 //        STATEMENT: the number of the one that it does not send; 0: it sends them all
-//        stop: it sends it later, when somebody lets it go on
+//        stop: it sends it later, when the test continues it
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runners that die before any of their statements, while orders are written: the next one goes on.
+// Runners that die before any of their statements, while orders are written: the next one
+// continues.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -32,7 +33,7 @@ class DyingRunnerTest : public MoveFixture {
 };
 
 // LOCUS_ALL_STATEMENTS=1: every statement of a runner's first steps; otherwise some of them.
-TEST_F(DyingRunnerTest, KilledBeforeAnyStatement_TheNextOneGoesOnAndNothingIsLost) {
+TEST_F(DyingRunnerTest, KilledBeforeAnyStatement_TheNextOneContinuesAndNothingIsLost) {
   const bool all = std::getenv("LOCUS_ALL_STATEMENTS") != nullptr;
   const int most = all ? 160 : 60, pause = all ? 1 : 7;
   Begin();
@@ -57,7 +58,7 @@ TEST_F(DyingRunnerTest, KilledBeforeAnyStatement_TheNextOneGoesOnAndNothingIsLos
     const absl::Time begun = absl::Now();
     auto runner = StartDying(statement);
     ASSERT_TRUE(WaitUntil([&] { return !runner->running(); })) << Record().status;
-    // By its own hand, and not because it could not go on.
+    // It ended itself, and not because it could not continue.
     ASSERT_THAT(runner->LogTail(), Not(HasSubstr("the runner ended"))) << Record().status;
     longest = std::max(longest, absl::Now() - begun);
     ++died;

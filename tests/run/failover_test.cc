@@ -99,7 +99,7 @@ class FailoverTest : public MoveFixture {
   std::vector<std::unique_ptr<MariadbServer>> replicas_[2];
 };
 
-TEST_F(FailoverTest, SourcePromotedInTheMiddle_IsBoundAndTheMoveGoesOn) {
+TEST_F(FailoverTest, SourcePromotedInTheMiddle_IsBoundAndTheMoveContinues) {
   MariadbServer& replica = AddReplica(0);
   Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_300");
   Begin();
@@ -108,7 +108,7 @@ TEST_F(FailoverTest, SourcePromotedInTheMiddle_IsBoundAndTheMoveGoesOn) {
   GoTo(5000);
   WaitForShare(5000);
 
-  // What the candidate does not have is not applied.
+  // Changes that the candidate lacks are not applied.
   const std::string held = SourceOrder();
   replica.Sql("STOP SLAVE SQL_THREAD");
   Insert(*servers_[0], held);
@@ -136,7 +136,8 @@ TEST_F(FailoverTest, PromotedInAStep_SourceWithItsEndAndTargetWithout_TheStepsAr
   MariadbServer& of_source = AddReplica(0);
   MariadbServer& of_target = AddReplica(1);
   Begin();
-  // The target cannot open: somebody holds its fence from the moment when the source lets go.
+  // The target cannot open: a session holds its fence from the moment when the source gives the
+  // band up.
   auto holder = SqlSession::Open(As(1, "mover")).value();
   std::atomic<bool> held = false;
   auto runner = StartFollowing(true, [&](const std::string& statement) {
@@ -178,7 +179,7 @@ TEST_F(FailoverTest, PromotedInAStep_SourceWithItsEndAndTargetWithout_TheStepsAr
   Finalize();
   runner->End();
   EXPECT_TRUE(Has(of_target, order));
-  EXPECT_FALSE(Has(of_source, lost)) << "nobody but the old target ever had it";
+  EXPECT_FALSE(Has(of_source, lost)) << "only the old target ever had it";
 }
 
 TEST_F(FailoverTest, PromotedWhileAStepIsTakenBack_NoOrderIsAcceptedTwice) {
@@ -196,7 +197,7 @@ TEST_F(FailoverTest, PromotedWhileAStepIsTakenBack_NoOrderIsAcceptedTwice) {
     ++stops;
     of_source.Sql("STOP SLAVE SQL_THREAD");
     if (!whole) return;
-    // An order, too, that nobody else has seen.
+    // Also an order that no other server has seen.
     lost = SourceOrder();
     Insert(*servers_[0], lost);
   });
@@ -221,7 +222,7 @@ TEST_F(FailoverTest, PromotedWhileAStepIsTakenBack_NoOrderIsAcceptedTwice) {
 
   WaitForPhase(Phase::kReady);
 
-  // Now the source, without its end: a step that nobody has seen.
+  // Now the source, without its end: a step that no other server has seen.
   GoTo(10000);
   ASSERT_TRUE(WaitUntil([&] { return absl::StartsWith(FenceOf(*servers_[0]), "10000 10000 "); }))
       << Record().status;
@@ -262,7 +263,7 @@ TEST_F(FailoverTest, CandidateOnTheOldBranch_ConfirmsNothing) {
   runner->End();
 }
 
-TEST_F(FailoverTest, OtherReplicaPromotedWithoutItsEnd_IsNotBoundAndTheOperatorIsTold) {
+TEST_F(FailoverTest, OtherReplicaPromotedWithoutItsEnd_IsNotBoundAndTheMoveIsHeld) {
   MariadbServer& replica = AddReplica(0);
   Begin();
   auto runner = StartFollowing(/*candidates=*/false);

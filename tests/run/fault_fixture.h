@@ -71,7 +71,7 @@ class FaultFixture : public MoveFixture {
     ASSERT_TRUE(WaitUntil([&] { return !Record().wish.hold.empty(); })) << Record().status;
     EXPECT_THAT(Record().wish.hold, ::testing::HasSubstr(why));
   }
-  // Whatever the hold is.
+  // For any hold.
   bool Published(uint32_t share) {
     return internal::SightOf(publisher_->Current().value(), leg_).share == share;
   }

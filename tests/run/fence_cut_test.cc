@@ -89,7 +89,7 @@ TEST_F(FenceCutTest, WriterThatStaysOpen_HoldsUpItsOwnVnodeOnly) {
         EXPECT_TRUE(absl::IsUnavailable(made)) << made;
         EXPECT_EQ(rows.kept(), 1u);
         EXPECT_THAT(Map(), ::testing::HasSubstr(",10-14>10,15-15>0,16-19>10,"));
-        // The next ones say who it is, without what he does.
+        // The next ones name the session, without its statement.
         std::string named;
         EXPECT_TRUE(WaitUntil([&] {
           named = std::string(rows.Make(1, 7, absl::Milliseconds(150)).message());
@@ -249,7 +249,7 @@ TEST_F(FenceCutTest, StepAfterARegroup_NoWriteIsLateAndNoneIsRefusedBefore) {
   EXPECT_EQ(server_->Value(count), before);
 }
 
-// A runner that dies between any two statements; the next one goes on.
+// A runner that dies between any two statements; the next one continues.
 TEST_F(FenceCutTest, RegroupThatStopsAnywhere_AcceptsEveryWriteAndIsEndedLater) {
   for (int dies_at = 1;; ++dies_at) {
     // The move's first range begins with a row, its second has the end of one and all of another.

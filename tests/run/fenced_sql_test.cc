@@ -87,7 +87,7 @@ TEST_F(FencedSqlTest, StatementsOfThePage_HoldOnBothShardsUntilAfterTheCleanup) 
   Expect(1);
   Ask([&](Wish& wish) { wish.ending = Ending::kFinalize; });
   WaitForPhase(Phase::kFinalized);
-  // What a client without them meets here: old data, and an UPDATE of 0 rows after the cleanup.
+  // A client without them meets old data here, and an UPDATE of 0 rows after the cleanup.
   Expect(1);
   EXPECT_NE(Value(0, absl::StrCat("SELECT value FROM locus_shop.orders WHERE order_id = ", kOrder)),
             absl::StrCat(value_));

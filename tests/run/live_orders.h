@@ -129,7 +129,7 @@ class LiveOrders {
       if (i % 7 == 0) ReadBack(fenced, id, kept);
     }
   }
-  // The value of the order, "" where there is none, once whoever writes it has ended.
+  // The value of the order, "" where there is none, once its writer has ended.
   absl::StatusOr<std::string> Settled(FencedTransactions& fenced, const OrderId& id) {
     const auto give_up = In(absl::Minutes(3));
     while (true) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long writers wait for a move behind somebody else's transaction that does not end.
+// How long writers wait for a move behind another transaction that does not end.
 #include <iostream>
 #include <thread>
 
@@ -133,7 +133,7 @@ TEST_F(LongWaitsTest, StepBehindALongWriter_LeavesWritersMostOfTheTimeAndIsHeld)
   StepTo(2500);
 }
 
-// Somebody keeps the row that is to accept the band: it stays where it is.
+// A session keeps the row that is to accept the band: the band stays where it is.
 TEST_F(LongWaitsTest, StepBehindALongWriterOfTheTarget_DoesNotBegin) {
   RunUntilReady();
   StepTo(2500);
@@ -177,7 +177,7 @@ TEST_F(LongWaitsTest, TokenBehindALongWriter_LeavesOtherWritersMostOfTheTime) {
 }
 
 // A client keeps a row of the target for longer than the stream tries.
-TEST_F(LongWaitsTest, RowThatSomebodyKeeps_DoesNotKeepTheRunnerFromEnding) {
+TEST_F(LongWaitsTest, LockedRow_DoesNotKeepTheRunnerFromEnding) {
   RunUntilReady();
   const std::string id = Number(IdOf(7, 1));
   Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) VALUES (", id, ", 1)"));
@@ -189,7 +189,7 @@ TEST_F(LongWaitsTest, RowThatSomebodyKeeps_DoesNotKeepTheRunnerFromEnding) {
                   .ok());
   Sql(0, absl::StrCat("UPDATE orders SET value = 2 WHERE order_id = ", id));
   ASSERT_TRUE(WaitUntil([&] {
-    // Not INNODB_TRX: the server renews its copy only when nobody has read it for 0.1 s.
+    // Not INNODB_TRX: the server renews its copy only after 0.1 s without a reader.
     return Value(1,
                  "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME ="
                  " 'Innodb_row_lock_current_waits'") != "0";
@@ -200,7 +200,7 @@ TEST_F(LongWaitsTest, RowThatSomebodyKeeps_DoesNotKeepTheRunnerFromEnding) {
       << "the server's own limit is 50 s";
 }
 
-// Each COMMIT of the source stands.
+// Each COMMIT of the source hangs.
 TEST_F(LongWaitsTest, AcknowledgementsThatNeverCome_LeaveFewSessionsBehind) {
   RunUntilReady();
   StepTo(2500);

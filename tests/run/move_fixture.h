@@ -75,7 +75,7 @@ class MoveFixture : public ::testing::Test {
     return servers_[server]->Value(query);
   }
 
-  // What an operator asks for; again where the runner changed the record meanwhile.
+  // Sets an operator's wish; repeats that if the runner changed the record meanwhile.
   template <typename Change>
   void Ask(Change change) {
     ASSERT_TRUE(WaitUntil([&] {

@@ -78,7 +78,7 @@ TEST_F(MoveRunnerTest, CleanupWhereALaterMoveHasUsedTheVnodes_DeletesNoRow) {
   runner->End();
 }
 
-// What a replica lacks that is promoted after the end.
+// Changes that a replica lacks which is promoted after the end.
 TEST_F(MoveRunnerTest, CleanedUpAgain_RemovesTheTriggersThatCameBack) {
   Begin();
   auto runner = StartRunner("one");
@@ -168,7 +168,7 @@ TEST_F(MoveRunnerTest, TargetAwayInAStep_WaitsForItAndLosesNothing) {
 }
 
 // The triggers of versions stand for another move already, so the source has tombstones from before
-// the stream; and the target has some that nobody knows of.
+// the stream; and the target has some that no stream brought.
 TEST_F(MoveRunnerTest, DeletedBeforeTheStream_InsertedAgainOnTheTarget_IsKeptOnTheWayBack) {
   for (size_t server : {0, 1}) {
     auto tables =
@@ -286,8 +286,8 @@ TEST_F(MoveRunnerTest, GateCommand_IsAskedBeforeEachStep) {
   EXPECT_EQ(steps, all);
 }
 
-// What has been waited for goes on where the runner that is gone was, and is not waited for anew.
-TEST_F(MoveRunnerTest, WaitsOfARunnerThatIsGone_GoOnWithTheNext) {
+// Waits of the runner that is gone continue, and do not start again.
+TEST_F(MoveRunnerTest, WaitsOfARunnerThatIsGone_ContinueWithTheNext) {
   Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_100");
   Begin();
   mysql::RunnerOptions options = TestRunner("one", directory_ / "");
@@ -322,7 +322,7 @@ TEST_F(MoveRunnerTest, WaitsOfARunnerThatIsGone_GoOnWithTheNext) {
   const auto next = nlohmann::json::parse(told).at("waits");
   EXPECT_GT(next.at("gates_fail_ms"), 4000);
   EXPECT_GT(next.at("at_share_ms"), 4000);
-  // A wish that was changed has its patience anew.
+  // A wish that was changed has its whole patience again.
   second->End();
   Ask([&](Wish& wish) { wish.dwell = absl::ZeroDuration(); });
   const uint64_t serial = Record().serial;
@@ -372,7 +372,7 @@ TEST_F(MoveRunnerTest, RowChangedPastTheGuards_IsFoundAndHeld) {
   EXPECT_EQ(Record().phase, Phase::kFinalizing);
 }
 
-// Servers that fold names: the log has "locus_shop", whatever the endpoint says.
+// Servers that fold names: the log has "locus_shop", even if the endpoint has capitals.
 class FoldedNamesTest : public MoveFixture {
  protected:
   std::vector<std::string> MoreLines() const override { return {"lower_case_table_names=1"}; }

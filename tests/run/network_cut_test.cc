@@ -41,7 +41,7 @@ class NetworkCutTest : public FaultFixture {
   std::unique_ptr<FaultProxy> proxies_[2];
 };
 
-TEST_F(NetworkCutTest, ResetHalfClosedOrRefused_TheStepGoesOn) {
+TEST_F(NetworkCutTest, ResetHalfClosedOrRefused_TheStepContinues) {
   StartBehindProxies();
   uint32_t share = 0;
   for (const Fault fault : {Fault::kReset, Fault::kHalfClose, Fault::kRefuse}) {
@@ -60,8 +60,8 @@ TEST_F(NetworkCutTest, ResetHalfClosedOrRefused_TheStepGoesOn) {
   ExpectNothingLost();
 }
 
-// Nobody is told: what the tool had under way is still open on the shard.
-TEST_F(NetworkCutTest, SilentForLongerThanAnybodyWaits_TheStepGoesOn) {
+// Silent: the tool's transaction is still open on the shard.
+TEST_F(NetworkCutTest, SilentForLongerThanAnyTimeout_TheStepContinues) {
   StartBehindProxies();
   uint32_t share = 0;
   for (const Fault fault : {Fault::kStall, Fault::kDrop}) {

@@ -30,14 +30,14 @@ class PreparedXaMoveTest : public MoveFixture {
   }
 };
 
-TEST_F(PreparedXaMoveTest, StreamBeginsBehindWhatWasPreparedAndXaElsewhereStopsNothing) {
+TEST_F(PreparedXaMoveTest, StreamBeginsBehindPreparedTransactionsAndXaElsewhereStopsNothing) {
   uint64_t sequence = 0;
   servers_[0]->Sql("CREATE DATABASE far; CREATE TABLE far.t (a INT PRIMARY KEY)");
   Prepare(0, "old", InsertIn(5, sequence));
   Begin();
   auto runner = StartRunner("one");
   WaitForStatus("prepared XA transactions are older than the stream");
-  // What is prepared since then is not waited for.
+  // It does not wait for transactions prepared since then.
   Prepare(0, "new", "INSERT INTO far.t VALUES (1)");
   Sql(0, "XA COMMIT 'old'");
   WaitForPhase(Phase::kReady);
@@ -59,7 +59,7 @@ TEST_F(PreparedXaMoveTest, StreamBeginsBehindWhatWasPreparedAndXaElsewhereStopsN
   EXPECT_EQ(Record().wish.hold, "");
 }
 
-TEST_F(PreparedXaMoveTest, RowsThatMove_AreHeldAndPassedByBeginningTheStreamAnew) {
+TEST_F(PreparedXaMoveTest, RowsThatMove_AreHeldAndPassedByBeginningTheStreamAgain) {
   uint64_t sequence = 0;
   Begin();
   auto runner = StartRunner("one");

@@ -23,7 +23,7 @@ std::string Refusal(const FenceRow& row, const RoutingTable& table) {
   return MayBindAtRest(row, 1, table, why) ? "" : why;
 }
 
-TEST(RebindTest, RowAtRest_BindsWhereItSaysWhatTheTableSays) {
+TEST(RebindTest, RowAtRest_BindsWhereItAgreesWithTheTable) {
   EXPECT_EQ(Refusal({0, 999, 0, 10000, 3, 9, ""}, Table({})), "");
   EXPECT_EQ(Refusal({1000, 1999, 10000, 10000, 3, 9, ""}, Table({})), "");
   // From a backup that is older than a move which has ended.

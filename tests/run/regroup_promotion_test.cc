@@ -24,7 +24,7 @@ std::unique_ptr<ShardLink> LinkTo(MariadbServer& server) {
 // Before this statement, for the nth time, the replica has all, and the runner dies.
 class RegroupPromotionTest : public ::testing::TestWithParam<std::pair<const char*, int>> {};
 
-TEST_P(RegroupPromotionTest, PromotedReplica_IsBoundAndTheRegroupGoesOn) {
+TEST_P(RegroupPromotionTest, PromotedReplica_IsBoundAndTheRegroupContinues) {
   MariadbServer primary(FencedServer(5)), replica(FencedServer(6));
   ASSERT_TRUE(primary.Start() && replica.Start());
   replica.Sql("RESET MASTER");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running moves that lose triggers or logs, and how they go on after `locus move repair`.
+// Running moves that lose triggers or logs, and how `locus move repair` mends them.
 #include <iostream>
 
 #include "absl/strings/match.h"
@@ -53,7 +53,7 @@ class RepairTest : public MoveFixture {
     }
     return lines;
   }
-  // What the verb does: asks for all that the findings need.
+  // Does the same as the verb: asks for all repairs that the findings need.
   void RepairAsFound() {
     Repair repair;
     const std::vector<RepairFinding> findings = control_->Findings().value();
@@ -150,7 +150,7 @@ TEST_F(RepairTest, GuardDroppedUnderTraffic_IsHeldAndMadeAgainAndRogueRowsAreLis
   EXPECT_EQ(OrdersOn(1), expected);
 }
 
-TEST_F(RepairTest, WriteInTheGapThatTheLogShows_IsToldByTheStreamAndFoundByTheComparison) {
+TEST_F(RepairTest, WriteInTheGapThatTheLogShows_IsReportedByTheStreamAndFoundByTheComparison) {
   uint64_t sequence = uint64_t{999} << 32;
   const std::string rogue = IdIn(sequence, false);
   BeginAndWaitUntilReady();
@@ -203,7 +203,7 @@ TEST_F(RepairTest, TriggersOfTwoDefinersAndAWrongBody_AreMadeByOneAccount) {
             create);
 }
 
-TEST_F(RepairTest, LogOfTheTargetPurged_StreamBackBeginsAnewAndRollbackLosesNothing) {
+TEST_F(RepairTest, LogOfTheTargetPurged_StreamBackBeginsAgainAndRollbackLosesNothing) {
   uint64_t sequence = uint64_t{999} << 32;
   std::vector<std::string> moved, stays;
   for (int i = 0; i < 6; ++i) moved.push_back(IdIn(sequence, true));
@@ -218,7 +218,7 @@ TEST_F(RepairTest, LogOfTheTargetPurged_StreamBackBeginsAnewAndRollbackLosesNoth
   }
   BeginAndWaitUntilReady();
   StepTo(2500);
-  // While nobody follows: changed, deleted, inserted, and deleted and inserted again.
+  // While no stream follows: changed, deleted, inserted, and deleted and inserted again.
   PurgeBehind(1, absl::StrCat("UPDATE orders SET value = 2 WHERE order_id = ", moved[0],
                               "; DELETE FROM items WHERE order_id = ", moved[1],
                               "; DELETE FROM orders WHERE order_id = ", moved[1],
@@ -255,7 +255,7 @@ TEST_F(RepairTest, LogOfTheTargetPurged_StreamBackBeginsAnewAndRollbackLosesNoth
   EXPECT_EQ(OrdersOn(1), expected);
 }
 
-TEST_F(RepairTest, LogOfTheSourcePurged_StreamForthBeginsAnewAndTheMoveEnds) {
+TEST_F(RepairTest, LogOfTheSourcePurged_StreamForthBeginsAgainAndTheMoveEnds) {
   uint64_t sequence = uint64_t{999} << 32;
   std::vector<std::string> stays;
   for (int i = 0; i < 4; ++i) stays.push_back(IdIn(sequence, false));
@@ -304,7 +304,7 @@ TEST_F(RepairTest, LogPurgedWhileItIsLookedAt_IsFound) {
 }
 
 // As after the promotion of a replica that lacked the last transactions.
-TEST_F(RepairTest, LogThatEndsBeforeTheStream_BeginsAnew) {
+TEST_F(RepairTest, LogThatEndsBeforeTheStream_BeginsAgain) {
   BeginAndWaitUntilReady();
   StepTo(2500);
   runner_->End();
@@ -321,13 +321,13 @@ TEST_F(RepairTest, LogThatEndsBeforeTheStream_BeginsAnew) {
 }
 
 // An event that cannot be applied: the table was changed, and changed back.
-TEST_F(RepairTest, EventThatCannotBeApplied_IsPassedByBeginningTheStreamAnew) {
+TEST_F(RepairTest, EventThatCannotBeApplied_IsPassedByBeginningTheStreamAgain) {
   BeginAndWaitUntilReady();
   StepTo(2500);
   Sql(1, "ALTER TABLE orders ADD COLUMN note INT; ALTER TABLE orders DROP COLUMN note");
   WaitForHold("may have been changed while it moves");
   EXPECT_THAT(Findings(), IsEmpty());
-  // Nothing is lost, so only this goes on.
+  // Nothing is lost, so only this continues.
   EXPECT_TRUE(WaitUntil([&] {
     return absl::StrContains(Record().status, R"("next":"repair --reseed target")");
   })) << Record().status;
@@ -336,8 +336,8 @@ TEST_F(RepairTest, EventThatCannotBeApplied_IsPassedByBeginningTheStreamAnew) {
   StepTo(0);
 }
 
-// Nobody would accept the band that the target lets go of.
-TEST_F(RepairTest, RollbackWhileTheStreamBackStands_WaitsForIt) {
+// No shard would accept the band that the target gives up.
+TEST_F(RepairTest, RollbackWhileTheStreamBackIsStopped_WaitsForIt) {
   BeginAndWaitUntilReady();
   StepTo(2500);
   const std::string fence =

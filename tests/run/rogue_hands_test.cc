@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do to tables, rows and routing tables while orders move.
+// Changes by hand to tables, rows and routing tables while orders move.
 #include <iostream>
 
 #include "tests/run/fault_fixture.h"
@@ -44,7 +44,7 @@ TEST_F(RogueHandsTest, TablesPublishedByHand_AreCopedWithOrHeld) {
   StepTo(2500);
   const uint64_t step = PublishedStep();
 
-  // Somebody else's move: ours stays as it was, and both go on.
+  // Another move: ours stays as it was, and both continue.
   std::vector<VnodeMove> more = Moves(2500, step);
   more.push_back({1000, 1099, 2, 0, 0});
   PublishByHand(more);
@@ -56,10 +56,10 @@ TEST_F(RogueHandsTest, TablesPublishedByHand_AreCopedWithOrHeld) {
   PublishByHand(Moves(1234, PublishedStep()));
   WaitForShare(5000);
 
-  // Another share of another step, and no move at all, need somebody to look.
+  // Another share of another step, and no move at all, need an operator.
   const uint64_t good = publisher_->Current()->epoch();
   PublishByHand(Moves(1234, PublishedStep() + 1000));
-  WaitForHold("somebody else published it; publish an earlier epoch again with `locus table");
+  WaitForHold("another publisher changed it; publish an earlier epoch again with `locus table");
   for (const bool again : {false, true}) {
     ASSERT_TRUE(WaitUntil([&] { return !StatusSays("\"published\":{\"share\":5000"); }));
     const PreparedTable restored = PrepareRestore(*publisher_, good).value();
@@ -78,7 +78,7 @@ TEST_F(RogueHandsTest, TablesPublishedByHand_AreCopedWithOrHeld) {
   ExpectNothingLost();
 }
 
-TEST_F(RogueHandsTest, RowsChangedByHandOnTheTarget_AreToldAndNotSpread) {
+TEST_F(RogueHandsTest, RowsChangedByHandOnTheTarget_AreReportedAndNotSpread) {
   StartReady(4);
   StepTo(5000);
   uint64_t sequence = 1u << 20;
@@ -91,7 +91,7 @@ TEST_F(RogueHandsTest, RowsChangedByHandOnTheTarget_AreToldAndNotSpread) {
   WaitForHold("met 1 writes past the guards: update of row");
   EXPECT_EQ(OrdersOn(0)[id], "1");
   orders_->WaitForWrites(50);
-  // What the shards differ in is found at the last comparison, if not before.
+  // Differences of the shards are found at the last comparison, if not before.
   StepTo(10000);
   Ask([](Wish& wish) { wish.ending = Ending::kFinalize; });
   WaitForHold(absl::StrCat("orders ", id));
@@ -114,7 +114,7 @@ TEST_F(RogueHandsTest, LogOfTheSourceAppliedByHandToTheTarget_IsHeldAndNothingIs
   Sql(0, absl::StrCat("UPDATE orders SET value = 2 WHERE order_id = ", mine));
   Sql(0, "FLUSH BINARY LOGS");
   StepTo(5000);
-  // What the target has accepted since is newer than what the log says.
+  // Rows that the target has accepted since are newer than those of the log.
   Sql(1, absl::StrCat("UPDATE orders SET value = 3 WHERE order_id = ", mine));
   ASSERT_TRUE(WaitUntil([&] { return OrdersOn(0)[mine] == "3"; }));
 
@@ -157,7 +157,8 @@ TEST_F(RogueHandsTest, OnlineSchemaChangeOfTheSource_IsHeldAndNothingIsLost) {
                                HasSubstr("CREATE TRIGGER of table \"orders\""),
                                HasSubstr("the target has 4 columns, the source 3")));
   orders_->WaitForWrites(50);
-  // The fences still say who accepts what, but the new table of the source has no guards.
+  // The fences still say which shard accepts an order, but the new table of the source has no
+  // guards.
   Sql(0, "ALTER TABLE orders DROP note");
   AskFor(0);
   WaitForHold("trigger");
@@ -176,7 +177,7 @@ TEST_F(RogueHandsTest, OnlineSchemaChangeOfTheSource_IsHeldAndNothingIsLost) {
 
 // RESET MASTER gives the numbers of GTIDs again. A stream that finds its own number in the new log
 // would go on behind it, and leave out what stands before.
-TEST_F(RogueHandsTest, LogBegunAnewWhileNobodyReadsIt_StopsTheStreamUntilItIsSeededAgain) {
+TEST_F(RogueHandsTest, LogBegunAgainBetweenReaders_StopsTheStreamUntilItIsSeededAgain) {
   StartReady(4);
   runner_->End();
   const std::string before = Value(0, "SELECT @@GLOBAL.gtid_binlog_pos");

@@ -10,7 +10,7 @@ using std::chrono::seconds;
 
 const RowProgress::TimePoint kBegun{seconds(1000)};
 
-TEST(RowProgressTest, SteadyRows_GiveTheRateAndWhatIsLeft) {
+TEST(RowProgressTest, SteadyRows_GiveTheRateAndTheRest) {
   RowProgress progress;
   progress.Begin(0, 0, kBegun);
   progress.Expect(6'000);
@@ -24,8 +24,8 @@ TEST(RowProgressTest, SteadyRows_GiveTheRateAndWhatIsLeft) {
   EXPECT_EQ(sight.left, absl::Seconds(80));
 }
 
-// A full table: what had been copied says nothing of when it goes on.
-TEST(RowProgressTest, StandingStill_NothingIsKnownOfWhatIsLeft) {
+// A full table: the rows copied so far do not show when it continues.
+TEST(RowProgressTest, Stopped_NothingIsKnownOfTheRest) {
   RowProgress progress;
   progress.Begin(0, 10'000, kBegun);
   for (int i = 0; i <= 20; ++i) progress.Reached(100u * i, kBegun + seconds(i));
@@ -63,7 +63,7 @@ TEST(RowProgressTest, AnotherAttempt_ShowsTheEstimateBeforeUntilItHasItsOwn) {
   EXPECT_EQ(progress.At(kBegun + seconds(3)).estimated, 4'000u);
 }
 
-TEST(RowProgressTest, MoreRowsThanEstimated_NothingIsKnownOfWhatIsLeft) {
+TEST(RowProgressTest, MoreRowsThanEstimated_NothingIsKnownOfTheRest) {
   RowProgress progress;
   progress.Begin(0, 100, kBegun);
   progress.Reached(200, kBegun + seconds(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to the servers of a move, and in them, while orders are written.
+// Faults of the servers of a move while orders are written.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -78,7 +78,7 @@ TEST_F(ServerFaultsTest, ShardsThatStandStill_AreWaitedForAndNothingIsLost) {
     servers_[server]->Resume();
     StepTo(share += 2500);
     if (HasFailure()) return;
-    // The other one lets go, this one does not answer.
+    // The other one gives the band up, this one does not answer.
     AskFor(share += 2500);
     ASSERT_TRUE(WaitUntil([&] {
       return Value(0, absl::StrCat("SELECT own_lo = ", share,
@@ -95,8 +95,8 @@ TEST_F(ServerFaultsTest, ShardsThatStandStill_AreWaitedForAndNothingIsLost) {
   std::cout << orders_->done() << " writes, " << orders_->faults() << " without an answer\n";
 }
 
-// A limit on the size of files stands for a full disk: no table of the target can grow.
-TEST_F(ServerFaultsTest, TargetWithoutSpace_SaysSoAndGoesOnWhenThereIsSome) {
+// A limit on the size of files acts as a full disk: no table of the target can grow.
+TEST_F(ServerFaultsTest, TargetWithoutSpace_IsReportedAndContinuesWhenThereIsSome) {
   gate_patience_ = absl::Seconds(1);
   MakeBallast();
   StartReady(2);
@@ -125,7 +125,7 @@ TEST_F(ServerFaultsTest, TargetWithoutSpace_SaysSoAndGoesOnWhenThereIsSome) {
   ExpectNothingLost();
 }
 
-TEST_F(ServerFaultsTest, CopyToATargetWithoutSpace_SaysWhatItWaitsForAndNotHowLong) {
+TEST_F(ServerFaultsTest, CopyToATargetWithoutSpace_ReportsTheCauseAndNoEnd) {
   MakeBallast();
   Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) SELECT (7 << 47) + seq, seq FROM"
                       " seq_1_to_20000"));
@@ -245,14 +245,14 @@ TEST_F(ServerFaultsTest, DeadlocksAndLockWaits_AreRepeated) {
   ExpectNothingLost();
 }
 
-// No replica acknowledges: each COMMIT of the source stands, although it is stored.
+// No replica acknowledges: each COMMIT of the source hangs, although it is stored.
 TEST_F(ServerFaultsTest, AcknowledgementsOfReplicasStalled_CommitsOfUnknownFateAreKept) {
   StartReady(4);
   StepTo(2500);
   servers_[0]->Sql(
       "SET GLOBAL rpl_semi_sync_master_timeout = 600000;"
       "SET GLOBAL rpl_semi_sync_master_enabled = 1");
-  // The answer to this is lost, too.
+  // The answer to this is lost as well.
   const mysql::MoveRecord record = Record();
   internal::Wish wish = record.wish;
   wish.goal = 5000;

@@ -115,7 +115,7 @@ TEST_F(ZombieRunnerTest, HeldUpBeforeItPublishes_DoesNotBringAnOlderShareBack) {
   if (HasFatalFailure()) return;
   held.set_open(true);
   zombie->End();
-  // Whoever reads the table sees steps that rise.
+  // Readers of the table see steps that rise.
   uint64_t before = 0;
   const auto history = publisher_->History(100).value();
   for (auto published = history.rbegin(); published != history.rend(); ++published) {

@@ -29,7 +29,7 @@ std::unique_ptr<T> Opened(absl::StatusOr<std::unique_ptr<T>> made) {
   return *std::move(made);
 }
 
-// After whatever is the newest there; repeats what may be repeated.
+// After the newest table there; repeats calls that may be repeated.
 void PublishAt(TablePublisher& publisher, const RoutingTable& table) {
   absl::StatusOr<RoutingTable> newest;
   ASSERT_TRUE(WaitUntil([&] {

@@ -31,7 +31,7 @@ class ConfigCentre {
   virtual std::unique_ptr<TableSource> Follow() = 0;
   // Publishes as an operator does, also where Put left something else; fails the test otherwise.
   virtual void Publish(const RoutingTable& table) = 0;
-  // What sources find from now on, put there past all publishers.
+  // Puts a document there past all publishers, for sources to find.
   virtual void Put(const std::string& document) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a configuration centre never reaches the traffic that routes by its tables, and
-// routers follow again, by themselves, once it is back.
+// Faults of a configuration centre never reach the traffic that routes by its tables, and routers
+// follow again, by themselves, once it is back.
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -170,7 +170,7 @@ TEST_P(ConfigCentreFaultTest, Emptied_TableStaysInForce) {
   ASSERT_TRUE(centre_->Empty());
   ExpectSource(RouterStats::Source::kFailing);
   ExpectUntouched(2);
-  // Somebody begins anew, at epoch 1.
+  // An operator begins again, at epoch 1.
   centre_->Put(TableOfHosts(1).ToJson());
   ExpectRefusal("epoch 1");
   ExpectUntouched(2);

@@ -42,7 +42,7 @@ inline absl::StatusOr<std::optional<SourcedTable>> NextWithin(TableSource& sourc
   return source.Next(known, std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(within));
 }
 
-// As a follower does: asks until there are news, whatever goes wrong meanwhile.
+// As a follower does: asks until there are news, through any errors.
 inline SourcedTable NewsOf(TableSource& source, const std::string& known) {
   SourcedTable news;
   EXPECT_TRUE(WaitUntil([&] {

@@ -21,7 +21,7 @@ class EtcdTableServerTest : public ::testing::Test {
   EtcdServer server_{1, {"--bcrypt-cost=4"}};
 };
 
-TEST_F(EtcdTableServerTest, CompactedWhileNobodyListened_IsReadAnew) {
+TEST_F(EtcdTableServerTest, CompactedBetweenTwoStreams_IsReadAgain) {
   auto source = MustFollow(server_.options());
   auto publisher = MustMakePublisher(server_.options());
   MustPublish(*publisher, TableOfEpoch(1), 0);
@@ -77,7 +77,7 @@ TEST_F(EtcdTableServerTest, EmptiedAndFilledAtOnce_IsNews) {
 }
 
 // A snapshot put back under the cluster's old name counts its revisions once more.
-TEST_F(EtcdTableServerTest, SnapshotPutBack_OlderTableIsNewsAndSoIsWhatFollows) {
+TEST_F(EtcdTableServerTest, SnapshotPutBack_OlderTableIsNewsAndSoIsTheNext) {
   auto source = MustFollow(server_.options());
   MustPublish(*MustMakePublisher(server_.options()), TableOfEpoch(1), 0);
   SourcedTable first = NewsOf(*source, "");
@@ -161,7 +161,7 @@ TEST_F(EtcdTableServerTest, AnswerLost_RepeatingIsHarmless) {
   MustPublish(*publisher, TableOfEpoch(3), 2);
 }
 
-TEST_F(EtcdTableServerTest, Stalled_PublisherIsUnavailableUntilItGoesOn) {
+TEST_F(EtcdTableServerTest, Stalled_PublisherIsUnavailableUntilItContinues) {
   EtcdOptions options = server_.options();
   MustPublish(*MustMakePublisher(options), TableOfEpoch(1), 0);
   options.request_timeout = absl::Milliseconds(100);

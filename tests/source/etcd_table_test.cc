@@ -151,7 +151,7 @@ TEST_F(EtcdTableTest, DamagedPackedTable_IsRefusedUntilRepaired) {
   EXPECT_EQ(EpochOf(News(known)), 2u);
 }
 
-TEST_F(EtcdTableTest, DeletedKey_IsNotFoundAndPublishedAnewAboveAllThatIsKept) {
+TEST_F(EtcdTableTest, DeletedKey_IsNotFoundAndPublishedAgainAboveAllKeptEpochs) {
   MustPublish(*publisher_, TableOfEpoch(7), 0);
   std::string known = News("").version;
   std::thread deleting([&] { Delete(keys_.newest()); });
@@ -167,7 +167,7 @@ TEST_F(EtcdTableTest, DeletedKey_IsNotFoundAndPublishedAnewAboveAllThatIsKept) {
   EXPECT_EQ(publisher_->History(10)->size(), 2u);
 }
 
-TEST_F(EtcdTableTest, OlderTablePutBack_CannotBeFollowedByWhatWasPublishedBefore) {
+TEST_F(EtcdTableTest, OlderTablePutBack_CannotBeFollowedByAnEpochPublishedBefore) {
   for (uint64_t epoch = 1; epoch <= 3; ++epoch) {
     MustPublish(*publisher_, TableOfEpoch(epoch), epoch - 1);
   }

@@ -373,7 +373,7 @@ TEST(FileTablePublisherKillTest, KilledAtAnySystemCall_OldOrNewIsThereAndHistory
   EXPECT_GT(saw_new, 10);
 }
 
-// Somebody who takes PATH.lock for rubbish lets a second publisher in.
+// If PATH.lock is deleted by mistake, a second publisher gets in.
 TEST(FileTablePublisherLockTest, LockDeletedWhileHeld_TheSecondPublisherIsNotOverwritten) {
   TemporaryDirectory directory;
   std::string path = directory / "table.json";

@@ -101,14 +101,14 @@ class FileTableSourceTest : public ::testing::Test {
   std::string known_;
 };
 
-TEST_F(FileTableSourceTest, WhatIsThere_IsHandedOutAtOnce) {
+TEST_F(FileTableSourceTest, DocumentThatIsThere_IsReturnedAtOnce) {
   Write(path_, Document(1));
   Follow(path_);
   EXPECT_EQ(source_->place(), "file " + path_);
   EXPECT_EQ(News(), Document(1));
   EXPECT_EQ(NoNews(), "no news");
   known_.clear();
-  EXPECT_EQ(News(), Document(1)) << "whoever knows nothing gets it again";
+  EXPECT_EQ(News(), Document(1)) << "a caller without a version gets it again";
   known_ = "of another source";
   EXPECT_EQ(News(), Document(1));
 }
@@ -132,7 +132,7 @@ TEST_F(FileTableSourceTest, DirectoryMissing_IsNotFoundUntilItComes) {
   EXPECT_EQ(News(), Document(1));
 }
 
-TEST_F(FileTableSourceTest, WhatIsNoFile_IsRefused) {
+TEST_F(FileTableSourceTest, PathThatIsNoFile_IsRefused) {
   mkfifo(path_.c_str(), 0600);
   Follow(path_);
   auto fifo = NextWithin(seconds(60));
@@ -211,7 +211,7 @@ bool Sleeps(pid_t pid) {
   return name_end != std::string::npos && stat.compare(name_end, 3, ") S") == 0;
 }
 
-// As a user who may enter the directory but not list it: the kernel tells him of no change there.
+// As a user that may enter the directory but not list it: the kernel reports no change there to it.
 TEST_F(FileTableSourceTest, DirectoryThatMayNotBeWatched_IsLookedAtFromTimeToTime) {
   fs::create_directory(directory_ / "closed");
   std::string path = directory_ / "closed/table.json";
@@ -296,13 +296,13 @@ TEST_F(FileTableSourceTest, EachWayToReplaceIt_IsNews) {
   fs::rename(path_, path_ + ".bak");
   fs::rename(path_ + "~", path_);
   EXPECT_EQ(News(), Document(7));
-  // What it reads in the end, not by which steps.
+  // Looks only at the last document, not at the steps.
   Replace(path_, Document(8));
   Write(path_, Document(9));
   EXPECT_EQ(News(), Document(9));
 }
 
-TEST_F(FileTableSourceTest, SameContentsAnew_AreNoNews) {
+TEST_F(FileTableSourceTest, SameContentsWrittenAgain_AreNoNews) {
   Write(path_, Document(1));
   Follow(path_);
   News();
@@ -315,7 +315,7 @@ TEST_F(FileTableSourceTest, SameContentsAnew_AreNoNews) {
   EXPECT_EQ(NoNews(), "no news");
 }
 
-TEST_F(FileTableSourceTest, ChangedWhileNobodyWaits_IsNewsToTheNextCall) {
+TEST_F(FileTableSourceTest, ChangedBetweenCalls_IsNewsToTheNextCall) {
   Write(path_, Document(1));
   Follow(path_);
   News();

@@ -6,7 +6,7 @@
 namespace locus {
 namespace {
 
-// Nobody publishes by HTTP: whoever runs the server puts documents there.
+// There is no publisher for HTTP: the server's operator puts documents there.
 class HttpUnderTest : public TablePlaceUnderTest {
  public:
   explicit HttpUnderTest(bool hold) {

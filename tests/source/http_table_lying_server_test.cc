@@ -139,7 +139,7 @@ TEST(HttpTableLyingServerTest, AnswerThatDrips_IsGivenUp) {
   ExpectRefused(silent, "answer within 2s");
 }
 
-// Each is an answer that goes on for as long as somebody reads.
+// Each is an answer that continues while the client reads.
 TEST(HttpTableLyingServerTest, AnswerWithoutAnEnd_TakesLittleMemoryAndTime) {
   const size_t before = PeakMemoryMiB();
   struct Endless {
@@ -168,7 +168,7 @@ TEST(HttpTableLyingServerTest, AnswerWithoutAnEnd_TakesLittleMemoryAndTime) {
   EXPECT_LT(PeakMemoryMiB() - before, 4 * (TableSource::kMaxDocumentBytes >> 20));
 }
 
-// What follows an answer is not the answer to the next request.
+// Bytes behind an answer are not the answer to the next request.
 TEST(HttpTableLyingServerTest, MoreThanWasAnnounced_IsNotTakenForTheNextAnswer) {
   for (const std::string& lie :
        {Answer("", "first") + Answer("", "smuggled"),
@@ -215,7 +215,7 @@ TEST(HttpTableLyingServerTest, ETagsThatLie_HideNoDocumentFromAnUnconditionalReq
     while (Hear(peer, request)) {
       const int number = ++asked;
       const bool conditional = request.find("If-None-Match") != std::string::npos;
-      // One ETag for all documents, and a 304 also where nobody asked for it.
+      // One ETag for all documents, and a 304 even without a condition in the request.
       std::string said = conditional || number == 1
                              ? "HTTP/1.1 304 Not Modified\r\n\r\n"
                              : Answer("ETag: \"same\"\r\n", absl::StrCat("table ", number));
@@ -282,7 +282,7 @@ TEST(HttpTableLyingServerTest, TextOfAServer_IsEscapedInMessages) {
   }
 }
 
-TEST(HttpTableLyingServerTest, RandomAnswers_HarmNobody) {
+TEST(HttpTableLyingServerTest, RandomAnswers_DoNoHarm) {
   const std::string honest = Answer(
       "ETag: \"1\"\r\nDate: Sun, 06 Nov 1994 08:49:39 GMT\r\n"
       "Last-Modified: Sun, 06 Nov 1994 08:49:30 GMT\r\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a URL, a token and the head of an answer mean: nothing is sent.
+// The meaning of a URL, a token and the head of an answer: nothing is sent.
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "locus/routing/engine/http.h"
@@ -80,7 +80,7 @@ HttpAnswer Head(unsigned status, std::vector<std::pair<std::string, std::string>
   return {status, std::move(headers), ""};
 }
 
-TEST(HttpAnswerTest, EachStatus_SaysWhatTheCallerDoesNext) {
+TEST(HttpAnswerTest, EachStatus_HasTheCodeForTheCallersNextAction) {
   using Code = absl::StatusCode;
   for (const auto& [status, code] : std::vector<std::pair<unsigned, Code>>{
            {101, Code::kFailedPrecondition}, {103, Code::kFailedPrecondition},
@@ -191,7 +191,7 @@ TEST(HttpTableOptionsTest, OptionsThatCannotBe_AreRefused) {
   HttpTableOptions local = good;
   local.url = "http://127.0.0.1/";
   local.token = "s3cret";
-  EXPECT_TRUE(local.Check().ok()) << "nobody listens on the way";
+  EXPECT_TRUE(local.Check().ok()) << "no other host can listen on the way";
   local.url = "http://config.example/";
   local.token_in_plain_text = true;
   EXPECT_TRUE(local.Check().ok()) << "as asked";

@@ -40,7 +40,7 @@ std::unique_ptr<HttpTableSource> Open(const HttpTableOptions& options) {
   return *std::move(source);
 }
 
-// What the source has now; fails the test where it has nothing.
+// The source's document now; fails the test if there is none.
 SourcedTable Newest(TableSource& source) {
   auto next = source.Next("", Now());
   EXPECT_TRUE(next.ok() && *next) << next.status();
@@ -91,7 +91,7 @@ TEST_F(HttpTableTest, Document_IsHandedOutOnceAsItIs) {
   EXPECT_THAT(first, Not(HasSubstr("Authorization")));
 }
 
-TEST_F(HttpTableTest, LongPoll_TellsOfNewsAtOnce) {
+TEST_F(HttpTableTest, LongPoll_ReturnsNewsAtOnce) {
   server_.SetDocument("1");
   Hold();
   HttpTableOptions options = Options();
@@ -281,7 +281,7 @@ TEST_F(HttpTableTest, DocumentTooLong_IsRefusedBeforeItIsHeld) {
              absl::StrCat(TableSource::kMaxDocumentBytes));
 }
 
-TEST_F(HttpTableTest, Statuses_AreToldApart) {
+TEST_F(HttpTableTest, Statuses_AreDistinguished) {
   server_.SetDocument("1");
   auto source = Open(Options());
   Behaviour behaviour;
@@ -300,7 +300,7 @@ TEST_F(HttpTableTest, Statuses_AreToldApart) {
   EXPECT_EQ(server_.requests().size(), 3u);
 }
 
-TEST_F(HttpTableTest, ConnectionClosedMeanwhile_IsMadeAnew) {
+TEST_F(HttpTableTest, ConnectionClosedMeanwhile_IsMadeAgain) {
   server_.SetDocument("1");
   auto source = Open(Options());
   for (Fault fault : {Fault::kCloseAfter, Fault::kCloseUnheard}) {

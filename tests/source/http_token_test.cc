@@ -15,7 +15,7 @@
 namespace locus {
 namespace {
 
-// What the server keeps of requests is not searched: it runs in a child.
+// The server's memory of requests is not searched: it runs in a child.
 ChildProcess Serve(HttpTableServer& server) {
   return ChildProcess([&]() -> int {
     server.Start();

@@ -48,7 +48,7 @@ TEST(MemoryTableSourceTest, Failing_AnswersTheStatusUntilHealed) {
   EXPECT_EQ(source.calls(), 2);
 }
 
-TEST(MemoryTableSourceTest, EmptiedWhileSomebodyWaits_IsNotFound) {
+TEST(MemoryTableSourceTest, EmptiedDuringACall_IsNotFound) {
   auto place = std::make_shared<fakes::MemoryTablePlace>();
   fakes::MemoryTableSource source(place);
   place->Put("any text");

@@ -82,7 +82,7 @@ TEST(MysqlTableNoteTest, TablesWithoutColumnsOfNotes_TakeTablesUntilTheyAreAdded
   EXPECT_EQ(publisher->History(10).value()[1].note.author, "\\x1b[");
 }
 
-TEST(MysqlTableNoteTest, AccountThatMayNotAlter_LearnsThatPublicationsGoOnWithoutNotes) {
+TEST(MysqlTableNoteTest, AccountThatMayNotAlter_PublishesWithoutNotesAndReportsIt) {
   MysqlTableOptions options;
   options.mariadb = SharedMariadb().OptionsFor("locus_table_no_alter");
   ASSERT_TRUE(MysqlTablePublisher::CreateSchema(options).ok());

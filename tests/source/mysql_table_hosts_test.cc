@@ -117,7 +117,7 @@ TEST_F(MysqlTableHostsTest, FirstThatIsBehind_HidesNothing) {
   Publish(1, 3, 2);
   EXPECT_EQ(News(), Table(3));
   Publish(0, 4, 1);
-  EXPECT_EQ(News(), Table(4)) << "whoever is ahead";
+  EXPECT_EQ(News(), Table(4)) << "the host that is ahead";
   for (int i = 0; i < 10; ++i) ExpectNoNews();
 }
 

@@ -88,7 +88,7 @@ TEST(MysqlTableLyingServerTest, WriteThatChangedNothing_IsNoPublication) {
   }
 }
 
-TEST(MysqlTableLyingServerTest, RandomAnswers_HarmNobody) {
+TEST(MysqlTableLyingServerTest, RandomAnswers_DoNoHarm) {
   const size_t before = PeakMemoryMiB();
   for (uint32_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);

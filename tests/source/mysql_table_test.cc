@@ -60,7 +60,7 @@ MATCHER_P(Holds, table, "") {
   return arg.ok() && *arg == table;
 }
 
-// What the source has now; fails the test where it has nothing.
+// The source's document now; fails the test if there is none.
 SourcedTable Newest(TableSource& source) {
   auto next = source.Next("", In(absl::ZeroDuration()));
   EXPECT_TRUE(next.ok() && *next) << next.status();
@@ -111,7 +111,7 @@ TEST(MysqlTableTest, OptionsThatCannotBe_AreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(MysqlTableSource::Open(options).status())) << "no hosts";
   options.mariadb.hosts = {{"127.0.0.1", 1}};
   options.mariadb.database = "d";
-  EXPECT_TRUE(MysqlTableSource::Open(options).ok()) << "nobody is asked";
+  EXPECT_TRUE(MysqlTableSource::Open(options).ok()) << "no server is asked";
   EXPECT_EQ(Source(options)->place(), "mariadb at 127.0.0.1:1 database d");
   for (absl::Duration bad : {absl::Milliseconds(9), absl::Hours(1) + absl::Nanoseconds(1)}) {
     options.poll_every = bad;
@@ -158,7 +158,7 @@ TEST(MysqlTableTest, TablesOfOthers_AreLeftAlone) {
              "it was not created by locus");
 }
 
-TEST(MysqlTableTest, TablesNotThere_EachSaysWhatToDo) {
+TEST(MysqlTableTest, TablesNotThere_EachErrorHasARemedy) {
   MysqlTableOptions options = FreshDatabase();
   ExpectCode(Refusal(*Source(options)), absl::StatusCode::kNotFound, options.mariadb.database);
   auto publisher = Publisher(options);
@@ -348,7 +348,7 @@ TEST(MysqlTableTest, PublishersAtOnce_EachEpochHasOneWinner) {
     threads.emplace_back([&, t] { PublishAsOneOfMany(*Publisher(options), t + 1, 200, won[t]); });
   }
   for (std::thread& thread : threads) thread.join();
-  // What won is what is kept: an epoch that two had been told of would be there once.
+  // The winner's table is kept: an epoch that two publishers had got would be there once.
   std::vector<uint64_t> winners, kept;
   for (const auto& epochs : won) winners.insert(winners.end(), epochs.begin(), epochs.end());
   std::sort(winners.rbegin(), winners.rend());

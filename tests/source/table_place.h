@@ -25,10 +25,10 @@ class TablePlaceUnderTest {
   virtual ~TablePlaceUnderTest() = default;
   // Another handle on the place, as another process has it.
   virtual std::unique_ptr<TableSource> Follow() = 0;
-  // nullptr: nobody publishes here by a TablePublisher of ours. Then there is PutRaw.
+  // nullptr: this place has no TablePublisher of ours. Then there is PutRaw.
   virtual std::unique_ptr<TablePublisher> MakePublisher() = 0;
-  // What sources find from now on, put there past all publishers. False: such a document cannot be
-  // put there (TablePlaceKind::takes_any_text says so), and nothing changed.
+  // Puts a document there past all publishers, for sources to find. False: such a document cannot
+  // be put there (TablePlaceKind::takes_any_text says so), and nothing changed.
   virtual bool PutRaw(const std::string& document) = 0;
 };
 

@@ -310,7 +310,7 @@ TEST_P(TablePublisherContract, AnotherOwnerOrLostShard_IsPublishedByNameOnly) {
   EXPECT_TRUE(publisher_->Publish(next, 1, {.owners = {{1001, 65535}}, .shards = {3}}).ok());
 }
 
-// What a stale file did, exit 0: orders went to the database of another shard.
+// A stale file did this, with exit 0: orders went to the database of another shard.
 TEST_P(TablePublisherContract, EndpointOrNameOfAShardInUse_IsPublishedByNameOnly) {
   RoutingTable first = TableOfEpoch(1);
   ASSERT_TRUE(publisher_->Publish(first, 0).ok());
@@ -336,7 +336,7 @@ TEST_P(TablePublisherContract, EndpointOrNameOfAShardInUse_IsPublishedByNameOnly
                         "mysql://host:3306/orders-3 to mysql://elsewhere"));
 }
 
-TEST_P(TablePublisherContract, AnotherNewestThanExpected_IsTheCauseWhateverTheTablesEpoch) {
+TEST_P(TablePublisherContract, AnotherNewestThanExpected_IsTheCauseForAnyEpoch) {
   ASSERT_TRUE(publisher_->Publish(TableOfEpoch(4), 0).ok());
   for (uint64_t epoch : {1, 4, 9}) {
     absl::Status status = publisher_->Publish(TableOfEpoch(epoch), 9);
@@ -370,7 +370,7 @@ TEST_P(TablePublisherContract, TableOfAnotherPlace_IsNeverPublished) {
   EXPECT_EQ(RestoreTable(*publisher_, 1)->table_id(), ours);
 }
 
-TEST_P(TablePublisherContract, PlaceThatSawLess_SaysThatItWasPutBack) {
+TEST_P(TablePublisherContract, PlaceThatSawLess_ReportsThatItWasPutBack) {
   ASSERT_TRUE(publisher_->Publish(TableOfEpoch(4), 0).ok());
   absl::Status status = publisher_->Publish(TableOfEpoch(10), 9);
   EXPECT_TRUE(absl::IsAborted(status)) << status;
@@ -390,7 +390,7 @@ TEST_P(TablePublisherContract, RestoreWhileAMoveIsInProgress_NeedsItsName) {
   EXPECT_EQ(RestoreTable(*publisher_, 1, options)->epoch(), 3u);
 }
 
-// What happened after an old etcd snapshot: routers had epoch 9, and epoch 5 was published anew.
+// This happened after an old etcd snapshot: routers had epoch 9, and epoch 5 was published again.
 TEST_P(TablePublisherContract, RestoreBelowTheRouters_NeedsThatTheLossIsKnown) {
   for (uint64_t epoch : {1, 2, 3, 4}) {
     ASSERT_TRUE(publisher_->Publish(TableOfEpoch(epoch), epoch - 1).ok());

@@ -9,7 +9,7 @@
 
 namespace locus {
 
-// What every TablePublisher does. An engine's test instantiates it and links
+// The rules that every TablePublisher keeps. An engine's test instantiates it and links
 // locus_table_publisher_suite.
 class TablePublisherContract : public ::testing::TestWithParam<TablePlaceKind> {
  protected:

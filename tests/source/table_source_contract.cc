@@ -77,7 +77,7 @@ TEST_P(TableSourceContract, NoNews_IsNulloptByTheDeadlineNotBefore) {
   }
 }
 
-TEST_P(TableSourceContract, DeadlinePassed_StillSaysWhetherThereAreNews) {
+TEST_P(TableSourceContract, DeadlinePassed_StillReportsWhetherThereAreNews) {
   Put(TableOfEpoch(1));
   std::string known = NextNews("").version;
   auto answer = NextWithin(known, -absl::Seconds(1));
@@ -85,7 +85,7 @@ TEST_P(TableSourceContract, DeadlinePassed_StillSaysWhetherThereAreNews) {
   EXPECT_FALSE(answer->has_value());
 }
 
-TEST_P(TableSourceContract, VersionOfAnEarlierHandle_GoesOnFromThere) {
+TEST_P(TableSourceContract, VersionOfAnEarlierHandle_ContinuesFromThere) {
   Put(TableOfEpoch(1));
   std::string known = NextNews("").version;
   source_ = place_->Follow();

@@ -11,7 +11,7 @@
 
 namespace locus {
 
-// What every TableSource does. An engine's test instantiates it and links
+// The rules that every TableSource keeps. An engine's test instantiates it and links
 // locus_table_source_suite.
 class TableSourceContract : public ::testing::TestWithParam<TablePlaceKind> {
  protected:
@@ -19,7 +19,7 @@ class TableSourceContract : public ::testing::TestWithParam<TablePlaceKind> {
 
   // Makes the table the newest, by the place's publisher where it has one.
   void Put(const RoutingTable& table);
-  // What source_ answers next; within a deadline that is long beside all that a test may take.
+  // The next answer of source_; within a deadline that is long beside all that a test may take.
   // Fails the test where the answer is an error or no news.
   SourcedTable NextNews(const std::string& known);
   absl::StatusOr<std::optional<SourcedTable>> NextWithin(const std::string& known,

@@ -36,7 +36,7 @@ TEST(WriterPatienceTest, UnfinishedFile_IsWaitedForUntilItRests) {
 }
 
 // A writer that was stopped between a write and the kernel's word of it: more may come.
-TEST(WriterPatienceTest, ChangeThatNobodyToldOf_IsWaitedForAsIfOpen) {
+TEST(WriterPatienceTest, UnreportedChange_IsWaitedForAsIfOpen) {
   FileSigns unreported{.whole = true, .unreported = true, .quiet = milliseconds(300)};
   EXPECT_EQ(WaitForWriter(unreported), milliseconds(700));
   unreported.quiet = milliseconds(1000);

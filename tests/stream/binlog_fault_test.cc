@@ -55,7 +55,7 @@ class BinlogFaultTest : public ::testing::Test {
   GtidPosition start_;
 };
 
-TEST_F(BinlogFaultTest, ServerKilledWhileRead_AnotherReaderGoesOnWithoutLossOrRepeat) {
+TEST_F(BinlogFaultTest, ServerKilledWhileRead_AnotherReaderContinuesWithoutLossOrRepeat) {
   ASSERT_NO_FATAL_FAILURE(StartServer());
   GtidPosition position = start_;
   int64_t next = 0;

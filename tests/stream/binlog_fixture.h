@@ -74,7 +74,7 @@ inline mysql::TimePoint In(absl::Duration duration) {
   return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(duration);
 }
 
-// The next transaction, whatever the number of heartbeats before it.
+// The next transaction, after any number of heartbeats.
 inline absl::StatusOr<ChangeTransaction> NextTransaction(
     BinlogReader& reader, absl::Duration within = absl::Seconds(60)) {
   const mysql::TimePoint deadline = In(within);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy that follows a table under concurrent writers is that table, whatever happens on the way.
+// A copy that follows a table under concurrent writers equals that table, through all faults on the
+// way.
 #include <atomic>
 #include <map>
 #include <random>

@@ -50,7 +50,7 @@ std::string Beginning() {
   return EventPacket(1, RotateEvent("bin.000001")) + EventPacket(2, FormatEvent());
 }
 
-// What the reader says in the end; the transactions before it are read.
+// The reader's last status; the transactions before it are read.
 absl::Status Outcome(const LyingServer& server, absl::Duration link_timeout = absl::Seconds(10)) {
   BinlogReaderOptions options;
   options.server = OptionsOf(server);
@@ -134,7 +134,7 @@ TEST(BinlogLyingServerTest, ServerThatDrips_IsUnavailableAtTheLinkTimeout) {
   EXPECT_LT(absl::Now() - before, absl::Seconds(60)) << "the event takes 200 s";
 }
 
-TEST(BinlogLyingServerTest, ServerThatSaysNothing_IsUnavailableAtTheLinkTimeout) {
+TEST(BinlogLyingServerTest, SilentServer_IsUnavailableAtTheLinkTimeout) {
   LyingServer server(AfterDump([](LyingPeer& peer) { peer.Hang(); }));
   absl::Status status = Outcome(server, absl::Seconds(1));
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;

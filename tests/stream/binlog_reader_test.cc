@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server that works as it should sends: positions, rotations, domains, statements, refusals.
+// Events of a server that works as it should: positions, rotations, domains, statements, refusals.
 #include <filesystem>
 #include <fstream>
 
@@ -60,7 +60,7 @@ TEST_F(BinlogReaderTest, LogRotatedBetweenTransactions_EachIsReadOnce) {
   EXPECT_EQ(IdsSince(start_), wanted);
 }
 
-TEST_F(BinlogReaderTest, ReaderClosedInTheMiddle_AnotherGoesOnAtItsPosition) {
+TEST_F(BinlogReaderTest, ReaderClosedInTheMiddle_AnotherContinuesAtItsPosition) {
   for (int i = 0; i < 20; ++i) Insert(i);
   std::vector<int64_t> ids;
   GtidPosition position = start_;
@@ -199,7 +199,7 @@ TEST_F(BinlogReaderTest, AlterInTwoPhases_IsSeenTwice) {
   }
 }
 
-TEST_F(BinlogReaderTest, TablesThatCannotRollBack_AreToldApart) {
+TEST_F(BinlogReaderTest, TablesThatCannotRollBack_AreDistinguished) {
   server_.Sql(absl::StrCat("CREATE TABLE ", table_, "m (id INT PRIMARY KEY) ENGINE=MyISAM;",
                            "INSERT INTO ", table_, "m VALUES (1)"));
   Insert(1);

@@ -117,7 +117,7 @@ Result::Row TextOf(const TableLayout& layout, const Row& row) {
 
 uint64_t IdOf(const Row& row) { return std::get<uint64_t>(row[0]); }
 
-// What mariadb-binlog -v prints of the changes of a table: a vector of "@1=..., @2=..." for each
+// The output of mariadb-binlog -v for the changes of a table: a vector of "@1=..., @2=..." for each
 // image, in order.
 std::vector<std::vector<std::string>> PrintedImages(const std::string& table,
                                                     const std::string& file,

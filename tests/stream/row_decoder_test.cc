@@ -36,7 +36,7 @@ const char kTableMap[] =
     "0505020170017106070301780179017a"
     "080100";
 
-TEST(TableLayoutTest, TableOfTheServer_HasAllItSays) {
+TEST(TableLayoutTest, TableOfTheServer_HasAllItsColumns) {
   auto layout = stream::ParseTableLayout(absl::HexStringToBytes(kTableMap));
   ASSERT_TRUE(layout.ok()) << layout.status();
   EXPECT_EQ(layout->database, "t");

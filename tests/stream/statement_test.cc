@@ -54,7 +54,7 @@ void Expect(const Cases& cases, const TextRules& rules = {}) {
   }
 }
 
-TEST(StatementTest, FirstWords_SayWhatItDoes) {
+TEST(StatementTest, FirstWords_GiveTheEffect) {
   Expect({
       {"BEGIN", "begin"},
       {"START TRANSACTION", "begin"},
@@ -114,7 +114,7 @@ TEST(StatementTest, TablesThatItChanges_AreFound) {
   });
 }
 
-TEST(StatementTest, WhatChangesNoShapeAndNoRow_TouchesNothing) {
+TEST(StatementTest, StatementThatChangesNoShapeAndNoRow_TouchesNothing) {
   for (std::string_view text : {
            "CREATE TABLE IF NOT EXISTS orders (a INT)",
            "CREATE TEMPORARY TABLE orders (a INT)",

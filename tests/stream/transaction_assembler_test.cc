@@ -144,7 +144,7 @@ TEST_F(TransactionAssemblerTest, Statements_AreKeptWhereHeededAndWithoutTheirTex
   EXPECT_EQ(change.statement, stream::Statement());
 }
 
-TEST_F(TransactionAssemblerTest, WhatCannotBeFollowed_IsRefused) {
+TEST_F(TransactionAssemblerTest, EventsThatCannotBeFollowed_AreRefused) {
   const std::string begin = GtidEvent(1);
   const std::string row = InsertEvent(OrderRow(1, "a"));
   ExpectRefused({begin, OrdersEvent(), row, QueryEvent("ROLLBACK TO `s`")}, "takes back");
@@ -263,7 +263,7 @@ TEST_F(TransactionAssemblerTest, RowsCutShort_AreDataLossWhenTheyAreRead) {
   EXPECT_TRUE(absl::IsDataLoss((*made)[0].Next(change).status())) << "it stays so";
 }
 
-TEST_F(TransactionAssemblerTest, RewoundWithinAnEvent_BeginsAnew) {
+TEST_F(TransactionAssemblerTest, RewoundWithinAnEvent_BeginsAgain) {
   TransactionAssembler assembler = Begun();
   auto made = Feed(assembler, {GtidEvent(1), OrdersEvent(),
                                InsertEvent(OrderRow(1, "a") + OrderRow(2, "b")), XidEvent()});
@@ -431,7 +431,7 @@ class LogFileTest : public TransactionAssemblerTest {
   const std::vector<std::string> transaction_ = {GtidEvent(6), XidEvent()};
 };
 
-TEST_F(LogFileTest, SameFileOrOneThatFollowsAtOnce_GoesOn) {
+TEST_F(LogFileTest, SameFileOrOneThatFollowsAtOnce_Continues) {
   EXPECT_TRUE(Read("bin.000002", transaction_).ok());
   EXPECT_TRUE(Read("bin.000002", {GtidList(3), GtidEvent(6), XidEvent()}).ok());
   EXPECT_TRUE(Read("bin.000004", {GtidList(5), GtidEvent(6), XidEvent()}).ok());
@@ -441,7 +441,7 @@ TEST_F(LogFileTest, SameFileOrOneThatFollowsAtOnce_GoesOn) {
   EXPECT_TRUE(Read("bin.000001", transaction_).ok());
 }
 
-TEST_F(LogFileTest, LogThatWasBegunAnew_IsRefused) {
+TEST_F(LogFileTest, LogThatWasBegunAgain_IsRefused) {
   auto refused = [&](const std::string& file, const std::vector<std::string>& events) {
     const absl::Status status = Read(file, events);
     return absl::IsFailedPrecondition(status) &&
@@ -456,7 +456,7 @@ TEST_F(LogFileTest, LogThatWasBegunAnew_IsRefused) {
   EXPECT_TRUE(refused("bin.000002", {GtidList(5), GtidEvent(6), XidEvent()}));
 }
 
-TEST_F(LogFileTest, Transaction_SaysInWhichFileItStands) {
+TEST_F(LogFileTest, Transaction_HasTheNameOfItsFile) {
   options_.file = {};
   TransactionAssembler assembler = Begun();
   auto made = Feed(assembler, transaction_);

@@ -11,16 +11,17 @@
 
 namespace locus {
 
-// What to select of a column so that the server's text says all of a value, whatever the session's
+// The expression to select so that the server's text has all of a value, whatever the session's
 // time zone and character set; `name` is quoted by this.
 std::string Selected(const stream::Column& column);
 // The same text made from the value; nullopt: NULL.
 std::optional<std::string> AsSelected(const stream::Column& column, const stream::Value& value);
-// What the server answered, in the form of AsSelected.
+// The server's answer, in the form of AsSelected.
 std::optional<std::string> Normalized(const stream::Column& column,
                                       const std::optional<std::string>& answer);
 
-// What mariadb-binlog -v prints for the value, and what it printed in the same form.
+// The output of mariadb-binlog -v that is expected for the value; and its real output in the same
+// form.
 std::string AsPrinted(const stream::Column& column, const stream::Value& value);
 std::string NormalizedPrint(const stream::Column& column, const std::string& printed);
 

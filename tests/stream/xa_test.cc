@@ -32,7 +32,7 @@ std::string XaPrepare(const Xid& xid, uint8_t one_phase = 0) {
                                               Little(static_cast<uint32_t>(xid.bqual.size())) +
                                               xid.gtrid + xid.bqual);
 }
-// Its GTID event, whatever follows in it.
+// Its GTID event, with any rest.
 absl::StatusOr<stream::GtidEvent> Parsed(const std::string& event) {
   return stream::ParseGtidEvent(stream::ParseEvent(event).value());
 }

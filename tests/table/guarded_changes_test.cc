@@ -139,7 +139,7 @@ TEST(UnnamedTest, WhatIsNamedIsLeftOut_AndNothingElseMayBeNamed) {
 }
 
 // The naive twin asks the tables vnode by vnode.
-TEST(GuardedChangesTest, RandomTables_AreAsTheNaiveTwinSays) {
+TEST(GuardedChangesTest, RandomTables_AgreeWithTheNaiveTwin) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     RandomTable random(seed);
     RoutingTable before = random.Next(1), after = random.Next(2);

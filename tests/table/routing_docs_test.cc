@@ -17,7 +17,7 @@ struct Order {
   uint64_t buyer;
 };
 
-// What each shard's database holds.
+// The orders in each shard's database.
 using Databases = std::map<uint32_t, std::vector<Order>>;
 
 std::vector<Order> SelectByIds(const Databases& databases, const locus::RoutedShard& shard,
@@ -83,7 +83,7 @@ std::string ReadFile(const char* path) {
   return text.str();
 }
 
-TEST(RoutingDocsTest, Example_StandsInTheDocsAsItIsCompiled) {
+TEST(RoutingDocsTest, Example_IsInTheDocsAsItIsCompiled) {
   std::string source = ReadFile(LOCUS_THIS_FILE);
   const std::string mark = "\n// docs: ";
   size_t begin = source.find('\n', source.find(mark + "begin") + 1) + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What parsing a document costs in memory, by counting what operator new gives: at most 8 times
-// what the largest legal table takes, whatever the document is.
+// The memory that parsing a document takes, by counting the bytes of operator new: at most 8 times
+// the memory of the largest legal table, for any document.
 #include <malloc.h>
 
 #include <cstdlib>

@@ -79,7 +79,7 @@ TEST(TableDifferenceTest, TableIdAndSteps_AreShown) {
             "0 of 65,536 vnodes got another owner (0.00 %)\n");
 }
 
-TEST(TableDifferenceTest, Moves_BeginGoOnEndAndAreDropped) {
+TEST(TableDifferenceTest, Moves_BeginContinueEndAndAreDropped) {
   RoutingTable before = Table(
       1, {{65535, 1}}, {{0, 9, 2, 500}, {10, 19, 2, 500}, {20, 29, 2, 10000}, {30, 39, 2, 7}});
   RoutingTable after =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two shards at rest: what differs is found, whatever the key, the slices and the vnodes.
+// Two shards at rest: differences are found, for all keys, slices and vnodes.
 #include "migration/verify/row_verifier.h"
 
 #include <map>
@@ -86,7 +86,7 @@ TEST_F(RowVerifierTest, RowOnOneSide_IsFoundWhereverItIs) {
   EXPECT_TRUE(Verified(Comparing(table_))->counts().equal()) << "none anywhere";
 }
 
-TEST_F(RowVerifierTest, Tombstone_IsToldAndIsNoRow) {
+TEST_F(RowVerifierTest, Tombstone_IsReportedAndIsNoRow) {
   WriteBoth(Insert(Id(5, 1), "a"));
   auto shop = SqlSession::Open(As(0, "locus")).value();
   ASSERT_TRUE(shop->Run("DELETE FROM items").ok());
@@ -150,7 +150,7 @@ TEST_F(RowVerifierTest, RandomDifferences_AreThoseOfANaiveComparison) {
     EXPECT_EQ(Keys(*verifier), expected) << "round " << round;
     EXPECT_EQ(verifier->counts().differences, expected.size());
     EXPECT_EQ(verifier->counts().rows, rows[0].size());
-    // And again, each slice by another verifier, which goes on where the one before stopped.
+    // And again, each slice by another verifier, which continues where the one before stopped.
     std::set<std::string> found;
     uint64_t counted = 0;
     options.most_waiting = 1;
@@ -167,7 +167,7 @@ TEST_F(RowVerifierTest, RandomDifferences_AreThoseOfANaiveComparison) {
 }
 
 // The end of a slice comes from the source, which has nothing there.
-TEST_F(RowVerifierTest, ManyRowsOnTheTargetAlone_AreReadInSlicesToo) {
+TEST_F(RowVerifierTest, ManyRowsOnTheTargetAlone_AreAlsoReadInSlices) {
   WriteBoth(Insert(Id(5, 1), "a") + Insert(Id(5, 2'000'000), "a"));
   Write(1, absl::StrCat("INSERT INTO items (order_id, line, version) SELECT ", Id(5, 1),
                         " + seq, 'b', 3 FROM seq_1_to_1000"));
@@ -400,7 +400,7 @@ TEST_F(RowVerifierTest, RowThatNeverRests_IsNotCalledEqual) {
   EXPECT_THAT(Lines(*verifier), ElementsAre(HasSubstr("still changing, not compared")));
 }
 
-TEST_F(RowVerifierTest, ServerKilledInTheMiddle_IsUnavailableAndGoesOnLater) {
+TEST_F(RowVerifierTest, ServerKilledInTheMiddle_IsUnavailableAndContinuesLater) {
   for (uint64_t i = 1; i <= 20; ++i) WriteBoth(Insert(Id(5, i), "a"));
   Write(1,
         "UPDATE items SET note = 'other' WHERE order_id IN (" + Id(5, 2) + ", " + Id(5, 19) + ")");

@@ -188,7 +188,7 @@ TEST_F(VerifiedValuesTest, ValuesShiftedBetweenColumns_AreFound) {
   }
 }
 
-TEST_F(VerifiedValuesTest, LongValues_AreComparedWhateverThePacket) {
+TEST_F(VerifiedValuesTest, LongValues_AreComparedWithAnyPacketSize) {
   WriteBoth(
       "SET sql_mode = ''; CREATE TABLE samples (order_id BIGINT UNSIGNED PRIMARY KEY, extra"
       " LONGBLOB, more LONGBLOB, version BIGINT UNSIGNED NOT NULL DEFAULT 3)");

@@ -151,7 +151,7 @@ TEST(VerifySqlTest, Slice_IsBoundByBothItsEnds) {
             " LIMIT 10) AS slice");
 }
 
-TEST(RowDifferenceTest, Text_NamesTheRowAndWhatDiffers) {
+TEST(RowDifferenceTest, Text_NamesTheRowAndTheDifferences) {
   RowDifference difference;
   difference.table = "orders";
   difference.key = "7";

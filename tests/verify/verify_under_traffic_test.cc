@@ -96,8 +96,8 @@ class VerifyUnderTrafficTest : public VerifyTest {
   }
 };
 
-TEST_F(VerifyUnderTrafficTest, WhatLagsIsNoDifference_WhatDiffersIsFound) {
-  // Nobody writes these; the target's are changed behind the streams' backs.
+TEST_F(VerifyUnderTrafficTest, LaggingRows_AreNoDifferenceButRealOnesAreFound) {
+  // No client writes these; the target's are changed behind the streams' backs.
   const std::string planted =
       absl::StrCat("INSERT INTO items (order_id, line, note, version) VALUES (",
                    7 + (uint64_t{7} << 47), ", 'a', 'n', 3), (", 8 + (uint64_t{7} << 47),

@@ -9,16 +9,16 @@
 #include "absl/status/status.h"
 #include "locus/routing/routing_table.h"
 
-// The fence makes exactly one shard accept a given order at any moment, whatever routing tables its
-// clients have.
+// The fence makes exactly one shard accept a given order at any moment, even for clients with an
+// old routing table.
 //
 // Every shard has a table locus_fence. A row says which cohorts [own_lo, own_hi) of the vnodes
 // lo..hi the shard accepts; vnodes without a row are not accepted. A table locus_vnode names the
 // row of each vnode by its lo, so that a write locks two rows by exact key. Every write takes a
 // shared lock on its one row and keeps it to COMMIT; a change of the row takes the exclusive lock,
 // so it waits for the writers under way and shuts out later ones. Guard triggers on the tables of
-// orders take the lock and refuse what the row does not accept, for every client, also one that has
-// never heard of locus:
+// orders take the lock and refuse orders that the row does not accept. They do so for every client,
+// even one that does not use locus:
 //
 //   SQLSTATE 45000  LOCUS_FENCED <step> <shard that has it>
 //                   LOCUS_UNBOUND <server_id of the row> <@@server_id>     after a promotion
@@ -27,7 +27,7 @@
 
 namespace locus {
 
-// A table whose rows belong to orders, and where a row says to which order. Names are as SHOW
+// A table whose rows belong to orders, and the columns that say to which order. Names are as SHOW
 // CREATE TABLE writes them, without quotes.
 struct GuardedTable {
   enum class Key {
@@ -48,8 +48,8 @@ struct GuardedTable {
 
 struct FenceOptions {
   std::vector<GuardedTable> tables;
-  // The accounts that move orders, which the guards let pass: what USER() returns for them, with
-  // the host that they connect from: "locus_mover@10.0.0.5". A host must be exact.
+  // The accounts that move orders, which the guards let pass, as USER() returns them, with the host
+  // that they connect from: "locus_mover@10.0.0.5". A host must be exact.
   std::vector<std::string> movers;
 
   // INVALID_ARGUMENT, naming the value and the limit.

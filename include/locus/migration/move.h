@@ -15,7 +15,7 @@
 #include "locus/migration/moved_table.h"
 #include "locus/routing/routing_table.h"
 
-// A move takes the orders of some vnodes from one shard, the source, to another, the target. A
+// A move brings the orders of some vnodes from one shard, the source, to another, the target. A
 // split of one shard into many, and a merge of many into one, are several moves side by side.
 
 namespace locus {
@@ -30,7 +30,7 @@ struct MoveShard {
 
 // One move. Its ranges step together: at any moment they have one share and one step.
 struct Move {
-  // 1 to 64 bytes of a-z, 0-9, '-', '_', '.' and '>'. Both shards store the move's state under this
+  // 1 to 64 bytes of a-z, 0-9, '-', '_', '.' and '>'. State is stored on both shards under this
   // name; never reuse it.
   std::string name;
   MoveShard source;
@@ -60,16 +60,17 @@ struct MovePace {
   absl::Status Check() const;
 };
 
-// The conditions of a step. A gate that fails for longer than `patience` holds the move.
+// Conditions of a step. A gate that fails for longer than `patience` holds the move.
 struct MoveGates {
   // Of both streams: the round trip of a marker. Larger: bands wait longer at a step.
   absl::Duration lag = absl::Milliseconds(500);
-  // The age of the oldest transaction on either shard: a step waits for those that hold its fence.
+  // The age of the oldest transaction on either shard: a step waits for transactions that hold its
+  // fence.
   absl::Duration oldest_transaction = absl::Milliseconds(200);
   // Row versions that InnoDB keeps for old readers, on either shard.
   uint64_t history_list = 1'000'000;
   // A command of the user, run by /bin/sh before each step with LOCUS_MOVE, LOCUS_SHARE and
-  // LOCUS_NEXT_SHARE in its environment. Exit 0 allows the step. Empty: none.
+  // LOCUS_NEXT_SHARE in its environment. Exit 0: the step is made. Empty: no command.
   std::string command;
   absl::Duration patience = absl::Seconds(60);
   // The command's failure takes the move back to share 0 instead of holding it.
@@ -78,7 +79,7 @@ struct MoveGates {
   absl::Status Check() const;
 };
 
-// Vnodes that go from one shard to another, as a routing table says.
+// Vnodes that go from one shard to another in a routing table.
 struct MoveLeg {
   uint32_t source = 0;
   uint32_t target = 0;
@@ -87,8 +88,8 @@ struct MoveLeg {
   friend bool operator==(const MoveLeg&, const MoveLeg&) = default;
 };
 
-// The moves that the table says are under way, by source and target; adjacent ranges of one pair
-// are joined. Vnodes of `without` are left out. Moves of one pair at different shares are refused:
+// The moves under way in the table, by source and target; adjacent ranges of one pair are joined.
+// Vnodes of `without` are left out. Moves of one pair at different shares are refused:
 // FAILED_PRECONDITION.
 absl::StatusOr<std::vector<MoveLeg>> MoveLegsOf(const RoutingTable& table,
                                                 const std::vector<FencedRange>& without = {});

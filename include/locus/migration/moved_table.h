@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "locus/migration/fence.h"
 
-// Beyond the guard, a move needs from a table that each state of a row has a version which only
-// rises, even if the row is deleted and inserted again. Triggers ensure it, whatever clients write:
+// Besides the guard, a move needs a version in each row of a table that only rises, even if the row
+// is deleted and inserted again. Triggers set it, regardless of the values that clients write:
 //
 //   UPDATE   the version becomes at least one more than it was.
 //   DELETE   the row goes; its version + 1 stays in locus_tombstone, in the same transaction.
@@ -57,9 +57,9 @@ struct VersionTrigger {
 std::vector<VersionTrigger> VersionTriggersOf(const MovedTable& table,
                                               const std::vector<std::string>& movers);
 
-// The statements that make the table of tombstones with its posts (migration.md says what they are
-// for): bucket, table, key (each column of the primary key as its length and its text), version,
-// gene, cohort. Repeated, they make what is missing.
+// The statements that make the table of tombstones with its posts (migration.md explains them):
+// bucket, table, key (each column of the primary key as its length and its text), version, gene,
+// cohort. Repeated, they make what is missing.
 std::vector<std::string> CreateTombstones();
 
 }  // namespace locus

@@ -25,36 +25,35 @@ class ShardFence {
   static absl::StatusOr<ShardFence> Create(const MysqlOptions& server, const FenceOptions& options);
 
   // Makes the table and its rows for the shard's vnodes, then the triggers. From then on the
-  // guarded tables accept exactly these vnodes. Nothing happens where all of it is there. Safe to
+  // guarded tables accept exactly these vnodes. Changes nothing where all of it is there. Safe to
   // repeat after a failure: the rows come before the triggers.
   //
   // FAILED_PRECONDITION, before anything changes: the table has moves under way; the server has no
   // binary log, or one that is not ROW and FULL; it is a Galera node; a guarded table is missing,
   // is not InnoDB, has no such column, a trigger that would make shards differ, or a key that
   // cascades or sets null (no trigger fires for it); the fence has other rows. UNAVAILABLE: a table
-  // was in use for longer than a second, so its triggers could not be made: repeat the call.
+  // was in use for longer than a second, so that its triggers could not be made: repeat the call.
   absl::Status Install(const RoutingTable& table, uint32_t shard) const;
   // OK: the triggers are those of the options, made by one account, and every row is bound to this
   // server. FAILED_PRECONDITION names everything that differs.
   absl::Status Verify() const;
-  // As Verify, whatever servers the rows are bound to.
+  // As Verify, but the rows may be bound to any server.
   absl::Status VerifyTriggers() const;
   // The differences that Verify would name; empty: none.
   absl::StatusOr<std::vector<FenceDifference>> Differences() const;
   // Triggers of the service on guarded tables that would make shards differ: "NAME on TABLE why".
   absl::StatusOr<std::vector<std::string>> ForeignTriggers() const;
   // Makes guards again that are missing or wrong, by this account, also while orders move; the rows
-  // stay as they are. Each trigger waits until its table is not in use, so that no write that it
-  // did not see commits once the trigger exists. Errors: those of Install, without those of the
-  // table and rows.
+  // stay as they are. Each trigger waits until its table is not in use. So every write that commits
+  // after that has run the trigger. Errors: those of Install, without those of the table and rows.
   absl::Status InstallGuards() const;
   // Drops the guards, three a table, and leaves the rows, which fenced SQL still reads. From then
   // on only clients that read the fence before each write (FencedCall::fence_first) are refused
-  // with an old routing table; all others write unseen into vnodes that have gone. The caller knows
-  // that no move of the shard is under way, and that no such client has an old table; `locus move
-  // guards drop` looks at both. Install, InstallGuards and the next move make them again. Returns
-  // the names of those that were there, by name; `dry`: drops none. Safe to repeat: it continues
-  // where it failed.
+  // with an old routing table; all others could write into vnodes that have moved away, without an
+  // error. The caller must make sure that no move of the shard is under way, and that no such
+  // client has an old table; `locus move guards drop` checks both. Install, InstallGuards and the
+  // next move make them again. Returns the names of those that were there, by name; `dry`: drops
+  // none. Safe to repeat: it continues where it failed.
   //
   // FAILED_PRECONDITION, before anything changes: a table has a version trigger, so a move has not
   // been cleaned up; a table that the options do not name has guards. UNAVAILABLE: a move is being

@@ -229,11 +229,11 @@ struct RouterOptions {
 // or endpoint changes gets a new RoutedShard; one whose weight or labels change keeps it. They are
 // never freed, so their number is limited (kMaxDescriptions).
 //
-// Thread safety: all methods may be called from any thread, also while tables are installed.
-// Cost: routing is one load of a 64-bit word, whatever the number of ranges; no lock, no
-// allocation. Install rewrites only the words that change. About 0.5 MiB of memory and the table
-// itself. Fork: in a forked child routing keeps working. Install and Refresh fail there, Stats has
-// the epoch only, Table returns nullptr, and destruction returns at once.
+// Thread safety: all methods may be called from any thread, also while tables are installed. Cost:
+// routing is one load of a 64-bit word, for any number of ranges; no lock, no allocation. Install
+// rewrites only the words that change. About 0.5 MiB of memory and the table itself. Fork: a forked
+// child can still route. Install and Refresh fail there, Stats has the epoch only, Table returns
+// nullptr, and destruction returns at once.
 class Router {
  public:
   // Distinct shards (id, name, endpoint) in a Router's life. A table has at most as many.
@@ -250,7 +250,7 @@ class Router {
   static absl::StatusOr<std::unique_ptr<Router>> Open(std::unique_ptr<TableSource> source,
                                                       RouterOptions options = {});
   // Waits for the question to the source under way, and up to 5 s for the last-good file. A disk
-  // that stalls for longer does not hold up the caller: a thread of the library finishes the write.
+  // that stalls for longer delays no caller: a thread of the library continues the write.
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;

@@ -48,9 +48,9 @@ struct GuardedChanges {
   // The new epoch, if it is more than kMaxEpochJump above every epoch before it; otherwise 0. The
   // epochs in between are lost, since routers never go back to a lower one.
   uint64_t epoch = 0;
-  // The place has a document that is not a routing table, and it is replaced. Only a
-  // FileTablePublisher takes it; it keeps the spoiled file under another name. The newest table is
-  // then the newest that is kept.
+  // The place holds no routing table, and its content is replaced. Only a FileTablePublisher takes
+  // it; it keeps the spoiled file under another name. The newest table is then the newest that is
+  // kept.
   bool spoiled = false;
 
   static constexpr uint64_t kMaxEpochJump = 1000;

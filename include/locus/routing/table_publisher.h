@@ -16,7 +16,7 @@
 
 namespace locus {
 
-// The author of a publication and its reason. A place keeps it beside the table, whose format has
+// The author and the reason of a publication. A place keeps it beside the table, whose format has
 // no room for it. Either text may be empty; both are for tables that a place got without a note.
 struct PublicationNote {
   std::string author;
@@ -46,8 +46,8 @@ struct PublishedEpoch {
 // Errors of every method: UNAVAILABLE: the place does not answer. The table may have been published
 // nevertheless; publishing it again with the same arguments is harmless. FAILED_PRECONDITION: the
 // place refuses until the cause is repaired. DATA_LOSS: the stored state contradicts itself.
-// Messages name the place, never a password.
-// Thread safety: all methods may be called from any thread.
+// Messages name the place, never a password. Thread safety: all methods may be called from any
+// thread.
 class TablePublisher {
  public:
   virtual ~TablePublisher() = default;

@@ -43,8 +43,9 @@ class TableSource {
   // is its newest. The last question may exceed the deadline by as much as the engine documents.
   //
   // UNAVAILABLE: the source does not answer; the next call tries again. NOT_FOUND: it answers, but
-  // has no table (it may have been emptied). FAILED_PRECONDITION: it refuses until somebody repairs
-  // rights, certificates or what is stored there. Messages name the place, never a password.
+  // has no table (it may have been emptied). FAILED_PRECONDITION: it refuses until an operator
+  // repairs rights, certificates or what is stored there. Messages name the place, never a
+  // password.
   virtual absl::StatusOr<std::optional<SourcedTable>> Next(const std::string& known,
                                                            TimePoint deadline) = 0;
 

@@ -8,7 +8,7 @@
 
 namespace locus {
 
-// What the output device of a text table can show.
+// The abilities of the output device of a text table.
 struct TextStyle {
   // The width of a line. Tables shorten long names in the middle to fit, but not so far that two
   // look the same. Numbers are never shortened. So a table may still be wider. 0: no limit, for

@@ -13,7 +13,7 @@
 #include "locus/routing/engine/etcd.h"
 #include "src/engine/etcd/reply.h"
 
-// How tables stand in etcd (locus/routing/engine/etcd.h). Pure functions; their errors name no
+// How tables are stored in etcd (locus/routing/engine/etcd.h). Pure functions; their errors name no
 // place.
 
 namespace locus::etcd {
@@ -41,7 +41,7 @@ class TableKeys {
   std::string place_;
 };
 
-// The value that stands for a document.
+// The value that stores a document.
 std::string PackDocument(const std::string& document);
 // FAILED_PRECONDITION: it is longer than TableSource::kMaxDocumentBytes, or begins as a compressed
 // one and is none. What does not begin so is the document itself.

@@ -103,7 +103,7 @@ class EtcdTableSource::Rep {
     }
   }
 
-  // A cluster that was created anew lacks the revision from which the watch should go on.
+  // A cluster that was created again lacks the revision from which the watch should continue.
   bool Contradicts(const etcd::Header& header) const {
     return header.cluster_id != newest_.cluster_id || header.revision < newest_.seen_at;
   }

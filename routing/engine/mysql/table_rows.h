@@ -38,7 +38,7 @@ std::string SelectDocument(const TableRow& row);
 // epoch, or of `epoch`.
 std::string SelectWhole(std::optional<uint64_t> epoch);
 
-// What these statements answer; a document needs room for kDocumentBytes.
+// The shapes of these statements' answers; a document needs room for kDocumentBytes.
 constexpr Shape kNewestShape = AtMostOneRow(3);
 constexpr Shape kDocumentShape = AtMostOneRow(1);
 constexpr Shape kWholeShape = AtMostOneRow(4);
@@ -48,7 +48,7 @@ constexpr size_t kDocumentBytes = TableSource::kMaxDocumentBytes + (64 << 10);
 // of locus.
 absl::StatusOr<std::optional<TableRow>> ParseRow(const Result& result, std::string_view place);
 
-// What a statement about these tables says that failed: UNAVAILABLE and the like as they are;
+// The error of a failed statement about these tables: UNAVAILABLE and the like as they are;
 // FAILED_PRECONDITION where a table has other columns, `no_table` where it is not there.
 absl::Status Explain(const Connection& connection, const absl::Status& status,
                      absl::StatusCode no_table);

@@ -36,8 +36,8 @@ struct FencedStats {
   uint64_t attempts = 0;         // transactions begun; a call without obstacles has one
   uint64_t refusals = 0;         // attempts that a fence refused
   uint64_t conflicts = 0;        // attempts that lost against another transaction
-  uint64_t band_waits = 0;       // callers that waited for the answer to another caller's probe
-  uint64_t probes = 0;           // probes of the two shards of orders under way
+  uint64_t band_waits = 0;       // callers that waited for another caller's probe
+  uint64_t probes = 0;           // questions to the two shards between which orders were
   uint64_t rereads = 0;          // NOT_FOUND that was checked behind the fence
   uint64_t unknown_commits = 0;  // commits whose answer was lost
 };

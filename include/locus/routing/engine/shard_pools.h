@@ -73,7 +73,7 @@ struct ShardPoolsSettings {
 
 struct ShardPoolsOptions : ShardPoolsSettings {
   // Kept in memory that core dumps omit, and wiped afterwards. The client library's copy is wiped
-  // as soon as a connection is made. Wiping the caller's own copy is up to the caller.
+  // as soon as a connection is open. Wiping the caller's own copy is up to the caller.
   std::string password;
 };
 
@@ -171,7 +171,7 @@ class ShardConnection {
 // shards from before and after a change do not re-target the pool in turn. Without epochs the
 // endpoint passed last counts, except that the endpoint before gets ABORTED until no caller has
 // asked for the newer one for a second. A connection always leads to the endpoint of the shard that
-// was passed. Connections to a shard that no table holds any more are closed after max_lifetime.
+// was passed. What belongs to a shard that no table holds any more is closed after max_lifetime.
 //
 // Thread safety: all methods may be called from any thread.
 // Fork: in a forked child every call returns FAILED_PRECONDITION or nothing, and destruction
@@ -192,11 +192,12 @@ class ShardPools {
   //
   // DEADLINE_EXCEEDED: all connections were in use, or the server took too long; the message says
   // which. UNAVAILABLE: the server cannot be reached, or could not a moment ago and the pool
-  // refuses callers until its next attempt. FAILED_PRECONDITION: the server refuses until the cause
-  // is repaired (access denied, unknown database, a certificate that does not verify, a read-only
-  // server), or this is a forked child. ABORTED: the shard got another endpoint while the caller
-  // waited: route again. INVALID_ARGUMENT: the endpoint does not have the form above. Messages name
-  // the shard, and its server unless the endpoint cannot be parsed; never the password.
+  // refuses callers until its next attempt. FAILED_PRECONDITION: the server refuses until an
+  // operator repairs the cause (access denied, unknown database, a certificate that does not
+  // verify, a read-only server), or this is a forked child. ABORTED: the shard got another endpoint
+  // while the caller waited: route again. INVALID_ARGUMENT: the endpoint does not have the form
+  // above. Messages name the shard, and its server unless the endpoint cannot be parsed; never the
+  // password.
   absl::StatusOr<ShardConnection> Take(const RoutedShard& shard, TimePoint deadline);
   // The same for a shard of the table of `epoch` or of a later one: pass what Router::epoch()
   // returned before the shard was routed to. ABORTED also: a table of a higher epoch gives the
