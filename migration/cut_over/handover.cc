@@ -48,8 +48,8 @@ Situation SituationOf(const BandFence& source, const BandFence& target, uint32_t
     const Side donor = source_leads ? Side::kSource : Side::kTarget;
     return {Found::kRestored, source_share, source_share, donor};
   }
-  // Otherwise there is a gap, or both would own a band. While a band is between the shards, the
-  // share of the source's row is above that of the target's, in both directions.
+  // A source's share below the target's: both would own a band, which the protocol never does.
+  // Above: a band is between the shards, on its way in either direction.
   if (source_share < target_share) return {};
   const bool source_gave = HasToken(Side::kSource, source) && source.step >= target.step;
   const bool target_gave = HasToken(Side::kTarget, target) && target.step >= source.step;
@@ -93,6 +93,7 @@ std::optional<BandFence> LetGo(const BandFence& source, const BandFence& target,
 
 std::optional<BandFence> TakeOver(Side recipient, const BandFence& row, const BandFence& event,
                                   uint32_t cohorts) {
+  // A row at the event's step or above has refused the event, or has obeyed it already.
   if (!HasToken(Other(recipient), event) || row.step >= event.step) return std::nullopt;
   BandFence next = Owned(recipient, event.token_share, cohorts);
   next.step = event.step;
@@ -103,6 +104,7 @@ std::optional<BandFence> Refuse(const BandFence& source, const BandFence& target
                                 uint32_t cohorts) {
   const Situation now = SituationOf(source, target, cohorts);
   if (now.kind != Found::kOnItsWay) return std::nullopt;
+  // The recipient keeps its cohorts and takes the donor's step: TakeOver then finds the token void.
   const bool source_gave = now.donor == Side::kSource;
   BandFence row = source_gave ? target : source;
   row.step = (source_gave ? source : target).step;
@@ -115,6 +117,7 @@ std::optional<BandFence> Restore(const BandFence& source, const BandFence& targe
                                  uint32_t cohorts) {
   const Situation now = SituationOf(source, target, cohorts);
   if (now.kind != Found::kRefused) return std::nullopt;
+  // A new step, since the refused one is that of both rows now.
   BandFence row = Owned(now.donor, now.share, cohorts);
   row.step = source.step + 1;
   return row;

@@ -114,8 +114,9 @@ std::string KeepsItsKey(const GuardedTable& table) {
 
 // Written inline: a CALL costs half as much again. The row of the map and the fence row are read by
 // exact key, which locks only these two. A search for the row's range would also lock the gap
-// behind it under REPEATABLE READ, where a move makes its row. Every variable and every column
-// costs time for each row, also for the movers' rows, so only a refusal reads the rest.
+// behind it under REPEATABLE READ, where a move makes its row. That was tried: making the row
+// starved behind writers for over a minute. Every variable and every column costs time for each
+// row, also for the movers' rows, so only a refusal reads the rest.
 std::string BodyOf(const GuardedTable& table, const std::string& event,
                    const std::vector<std::string>& movers) {
   const char* row = event == "INSERT" ? "NEW." : "OLD.";

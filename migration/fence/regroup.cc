@@ -52,6 +52,8 @@ absl::StatusOr<Recut> RecutOf(const std::vector<FenceRow>& rows,
     }
   }
   if (!owned) return recut;
+  // The source must accept every vnode, so a gap between its rows is an error. On a target it is
+  // none: vnodes without a row are not accepted.
   for (const FencedRange& range : ranges) {
     uint32_t next = range.lo;
     for (const FenceRow& row : recut.removed) {
@@ -67,6 +69,7 @@ absl::StatusOr<Recut> RecutOf(const std::vector<FenceRow>& rows,
 }
 
 bool AcceptSame(const FenceRow* from, const FenceRow& to) {
+  // A vnode without a row is not accepted, as by a row that accepts no cohort.
   const bool accepts = from != nullptr && from->own_lo < from->own_hi;
   if (!accepts) return to.own_lo >= to.own_hi;
   return from->own_lo == to.own_lo && from->own_hi == to.own_hi && from->server_id == to.server_id;
@@ -116,6 +119,7 @@ absl::StatusOr<std::vector<RegroupPlan::Pointing>> RegroupPlan::WrongPointers(
     if (!AcceptSame(stored == stored_.end() ? nullptr : &stored->second, *to)) {
       return refuse(vnode, "the row that it names accepts other cohorts");
     }
+    // Both rows accept the same, so vnodes beside the regroup keep the row that they name.
     if (from && !made_.contains(to->lo) && !IsTaken(*from)) continue;
     Pointing* last = wrong.empty() ? nullptr : &wrong.back();
     if (last != nullptr && last->last + 1 == vnode && last->from == from && last->to == to->lo) {

@@ -157,7 +157,8 @@ absl::Status BinlogReader::RequestDump() {
 
   HoldSigpipeOfTls hold(handle_.get());
   BoundedCall call(handle_.get(), deadline);
-  // Only to send the command: reading by this library fails at each rotation of the log.
+  // Only to send the command. Reading by mariadb_rpl_fetch fails at each rotation of the log
+  // (5021), and mariadb_rpl_extract_rows returns wrong values for several types.
   std::unique_ptr<MARIADB_RPL, CloseReplication> replication(mariadb_rpl_init(handle_.get()));
   if (replication == nullptr) return absl::UnavailableError("mariadb: out of memory");
   // The server starts at @slave_connect_state; the name and the offset do not count.

@@ -97,6 +97,8 @@ absl::Status Router::Rep::CheckRoomFor(const RoutingTable& table) const {
 Router::Rep::IndexById Router::Rep::Describe(const std::vector<Shard>& shards) {
   IndexById index_of;
   for (const Shard& shard : shards) {
+    // Descriptions are never changed or freed, because a caller may be reading one. An equal one is
+    // used again.
     size_t index = Find(shard);
     if (index == description_count_) {
       std::unique_ptr<RoutedShard[]>& block = blocks_[index / kBlockSize];
@@ -130,6 +132,7 @@ std::vector<Router::Rep::Run> Router::Rep::RunsOf(const RoutingTable& table,
     }
   };
   for (const VnodeRange& range : table.ranges()) add_owned(range.shard, range.last + size_t{1});
+  // Vnodes above the last range wrap to the first one.
   add_owned(table.ranges().front().shard, ShardGene::kCount);
   return runs;
 }
@@ -152,7 +155,10 @@ void Router::Rep::SetWords(std::vector<Run> runs) {
 }
 
 absl::Status Router::Rep::InstallNewer(std::shared_ptr<const RoutingTable> table) {
+  // Checked first, so that a refused table changes nothing.
   LOCUS_RETURN_IF_ERROR(CheckRoomFor(*table));
+  // Callers read without a lock. So descriptions come before the words that name them, and the
+  // epoch comes last: a caller that sees it also sees the words of its table, or of a later one.
   IndexById index_of = Describe(table->shards());
   SetWords(RunsOf(*table, index_of));
   epoch_.store(table->epoch(), std::memory_order_release);
