@@ -20,7 +20,7 @@ namespace {
 
 // Under these names a status carries the server's error number, and its text where a fence refused.
 // The text begins with a word that our triggers signal, in every language of the server.
-constexpr char kNumberUrl[] = "locus/mariadb_error";
+constexpr char kNumberUrl[] = "locus/mysql_error";
 constexpr char kFenceUrl[] = "locus/fence_refusal";
 
 bool IsOfConnection(unsigned number) {
