@@ -28,6 +28,7 @@
 #include "src/http/endpoint.h"
 #include "src/http/server.h"
 #include "src/http/tls_context.h"
+#include "src/metrics/metrics.h"
 
 namespace locus::locusd {
 
@@ -302,41 +303,23 @@ class Daemon::Rep {
   }
 
   std::string Metrics() const {
-    std::string text;
-    auto add = [&text](const char* name, const char* type, const char* help, int64_t value) {
-      absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name,
-                      " ", value, "\n");
-    };
-    add("locusd_reloads_total", "counter", "Times that the configuration was taken over anew.",
-        reloads_);
-    add("locusd_reload_failures_total", "counter",
-        "Times that it was not, because something in it was wrong.", reload_failures_);
-    add("locusd_reload_failing", "gauge",
-        "1: the last attempt failed, and what is in force is older than the files.",
-        reload_fails_ ? 1 : 0);
-    add("locusd_reloaded_timestamp_seconds", "gauge", "When the configuration in force was read.",
-        reloaded_at_);
-    add("locusd_connections_refused_total", "counter",
-        "Connections closed at once, as there were `connections` or `connections_per_address`.",
-        connections_refused_);
-    AppendCertificates(text);
-    if (ids_ != nullptr) text += ids_->Metrics();
-    if (audit_ != nullptr) text += audit_->Metrics();
-    return text;
-  }
-
-  void AppendCertificates(std::string& text) const {
-    static constexpr char kName[] = "locusd_certificate_left_seconds";
-    absl::StrAppend(&text, "# HELP ", kName,
-                    " Until a certificate in use, or one given with it, ends; below 0: it has "
-                    "ended.\n# TYPE ",
-                    kName, " gauge\n");
+    metrics::MetricsText text;
+    text.Add(metrics::locusd_reloads_total, reloads_);
+    text.Add(metrics::locusd_reload_failures_total, reload_failures_);
+    text.Add(metrics::locusd_reload_failing, reload_fails_.load());
+    text.Add(metrics::locusd_reloaded_timestamp_seconds, reloaded_at_.load());
+    text.Add(metrics::locusd_connections_refused_total, connections_refused_);
+    text.Show(metrics::locusd_certificate_left_seconds);
     const int64_t now = absl::ToUnixSeconds(absl::Now());
-    auto add = [&text, now](const char* use, int64_t ends) {
-      absl::StrAppend(&text, kName, "{use=\"", use, "\"} ", ends - now, "\n");
+    auto add = [&](const char* use, int64_t ends) {
+      text.Add(metrics::locusd_certificate_left_seconds, ends - now, {{"use", use}});
     };
     if (config_.api.tls) add("api", api_certificate_ends_);
     if (config_.raft.tls) add("raft", raft_certificate_ends_);
+    std::string all = text.ToString();
+    if (ids_ != nullptr) all += ids_->Metrics();
+    if (audit_ != nullptr) all += audit_->Metrics();
+    return all;
   }
 
   void TellOf(const ConsolePublication& by) {

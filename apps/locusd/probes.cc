@@ -5,7 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "src/base/os/check.h"
-#include "src/cluster/api/pages.h"
+#include "src/metrics/metrics.h"
 
 namespace locus::locusd {
 namespace {
@@ -33,17 +33,12 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Start(const HealthSettings& sett
 
 std::string Probes::Metrics() const {
   const holder_probe::HolderProbe::Stats stats = probe_->stats();
-  std::string text;
-  cluster_api::AddMetric(text, "health_probes_total", "counter", "Probes answered or given up.",
-                         stats.probes);
-  cluster_api::AddMetric(text, "health_failures_total", "counter", "Probes that failed.",
-                         stats.failures);
-  cluster_api::AddMetric(text, "health_targets", "gauge",
-                         "Holders that are probed; 0 where this node does not lead.",
-                         stats.targets);
-  cluster_api::AddMetric(text, "health_refused", "gauge",
-                         "Holders whose health URL may not be probed.", stats.refused);
-  return text;
+  metrics::MetricsText text;
+  text.Add(metrics::locusd_health_probes_total, stats.probes);
+  text.Add(metrics::locusd_health_failures_total, stats.failures);
+  text.Add(metrics::locusd_health_targets, stats.targets);
+  text.Add(metrics::locusd_health_refused, stats.refused);
+  return text.ToString();
 }
 
 void Probes::Tell() {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What deploy/grafana/locus.json asks Prometheus, compared with the metrics of real processes."""
+"""What deploy/grafana/locus.json asks Prometheus and what docs/run/metrics.md says, compared with the
+metrics of real processes."""
 import json
 import os
 import re
@@ -52,6 +53,22 @@ def faults(text, belongs):
             if lacking:
                 found.append(f"{what} has no label {lacking}")
     return found
+
+
+def page_faults(text):
+    """Which samples docs/run/metrics.md does not have, with that type and these labels."""
+    with open(os.path.join(promtool.ROOT, "docs/run/metrics.md"), encoding="utf-8") as file:
+        rows = re.findall(r"^\| `(\w+)\{?([\w,]*)\}?` \| (\w+)", file.read(), re.M)
+    page = {name: (kind, set(labels.split(","))) for name, labels, kind in rows}
+    samples, types = promtool.parse(text)
+    found = {f"{name} is a {kind}" for name, kind in types.items()
+             if page.get(name, ("",))[0] != kind}
+    for sample, shown in samples:
+        name, _ = family(sample, types)
+        labels = set(re.findall(r'(\w+)="', shown)) - {"le"}
+        if name in page and not labels <= page[name][1]:
+            found.add(f"{name} has the labels {labels}")
+    return sorted(found)
 
 
 def syntax_faults():

@@ -47,6 +47,7 @@ class Asked(unittest.TestCase):
 
     def test_dashboard_and_alerts(self):
         text = self.text()
+        self.assertEqual(dashboard.page_faults(text), [])
         self.assertEqual(dashboard.syntax_faults(), "")
         self.assertEqual(dashboard.faults(text, lambda name: not name.startswith("locus_move_")),
                          [])

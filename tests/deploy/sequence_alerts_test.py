@@ -228,7 +228,7 @@ class ClusterAsStore(Alerts):
         before = node.metrics()
         self.make_types(node)
         metrics = node.metrics()
-        self.assertGreater(value(metrics, "locusd_rules"), 0.9 * self.MOST)
+        self.assertGreater(value(metrics, "locusd_sequence_types"), 0.9 * self.MOST)
         self.fires("LocusdStoreNearlyFull", before, metrics, "locusd")
 
 

@@ -26,6 +26,7 @@
 #include "src/base/os/check.h"
 #include "src/base/run/mutex.h"
 #include "src/cluster/api/call.h"
+#include "src/metrics/metrics.h"
 
 namespace locus::locusd {
 
@@ -171,20 +172,13 @@ class ConsoleApi::Rep {
 
   std::string Metrics() const {
     const EventHub::Stats events = hub_.stats();
-    std::string text;
-    auto add = [&text](const char* name, const char* type, const char* help, uint64_t value) {
-      absl::StrAppend(&text, "# HELP locusd_console_", name, " ", help, "\n# TYPE locusd_console_",
-                      name, " ", type, "\nlocusd_console_", name, " ", value, "\n");
-    };
-    add("requests_total", "counter", "Requests of consoles, without the page.", requests_.load());
-    add("streams", "gauge", "Streams of events that are open.", events.streams);
-    add("streams_slow_total", "counter", "Streams that were ended: their reader was too slow.",
-        events.slow);
-    add("streams_refused_total", "counter", "Streams refused, because as many were open as may be.",
-        events.refused);
-    add("publications_total", "counter", "Routing tables that consoles published.",
-        publications_.load());
-    return text;
+    metrics::MetricsText text;
+    text.Add(metrics::locusd_console_requests_total, requests_.load());
+    text.Add(metrics::locusd_console_streams, events.streams);
+    text.Add(metrics::locusd_console_streams_slow_total, events.slow);
+    text.Add(metrics::locusd_console_streams_refused_total, events.refused);
+    text.Add(metrics::locusd_console_publications_total, publications_.load());
+    return text.ToString();
   }
 
  private:

@@ -14,6 +14,7 @@
 #include "src/base/os/check.h"
 #include "src/base/text/text.h"
 #include "src/cluster/api/call.h"
+#include "src/metrics/metrics.h"
 
 namespace locus::locusd {
 
@@ -50,10 +51,6 @@ ServerAnswer TooMany(const std::string& client, double per_second, absl::Duratio
     if (name == "Retry-After") value = absl::StrCat(absl::ToInt64Seconds(wait) + 1);
   }
   return answer;
-}
-
-void AppendCounter(std::string& text, const char* name, const char* help) {
-  absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " counter\n");
 }
 
 }  // namespace
@@ -182,28 +179,19 @@ bool AccessControl::Admits(const ServerRequest& request, Scopes any_of, absl::Ti
 }
 
 std::string AccessControl::Metrics() const {
-  std::string text;
-  AppendCounter(text, "locusd_unauthorized_total", "Requests with a missing or unknown token.");
-  absl::StrAppend(&text, "locusd_unauthorized_total{reason=\"missing\"} ",
-                  strangers_->missing.load(), "\n");
-  absl::StrAppend(&text, "locusd_unauthorized_total{reason=\"unknown\"} ",
-                  strangers_->unknown.load(), "\n");
-  if (rules_.empty()) return text;
-  AppendCounter(text, "locusd_token_requests_total", "Requests that came with the token.");
+  metrics::MetricsText text;
+  text.Add(metrics::locusd_unauthorized_total, strangers_->missing, {{"reason", "missing"}});
+  text.Add(metrics::locusd_unauthorized_total, strangers_->unknown, {{"reason", "unknown"}});
   for (const auto& rule : rules_) {
-    absl::StrAppend(&text, "locusd_token_requests_total{token=\"", rule->rule.name, "\"} ",
-                    rule->counts->requests.load(), "\n");
-  }
-  AppendCounter(text, "locusd_token_refused_total", "Of these, refused ones.");
-  for (const auto& rule : rules_) {
+    const std::string& token = rule->rule.name;
+    text.Add(metrics::locusd_token_requests_total, rule->counts->requests, {{"token", token}});
     for (const auto& [reason, count] :
          {std::pair("rate", &rule->counts->limited), std::pair("scope", &rule->counts->forbidden),
           std::pair("expired", &rule->counts->expired)}) {
-      absl::StrAppend(&text, "locusd_token_refused_total{token=\"", rule->rule.name, "\",reason=\"",
-                      reason, "\"} ", count->load(), "\n");
+      text.Add(metrics::locusd_token_refused_total, *count, {{"token", token}, {"reason", reason}});
     }
   }
-  return text;
+  return text.ToString();
 }
 
 }  // namespace locus::locusd

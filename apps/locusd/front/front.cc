@@ -17,6 +17,7 @@
 #include "src/cluster/api/call.h"
 #include "src/cluster/api/traceparent.h"
 #include "src/http/endpoint.h"
+#include "src/metrics/metrics.h"
 
 namespace locus::locusd {
 
@@ -340,21 +341,12 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     for (const Handler* const handler : handlers_) text += handler->Metrics();
     text += access_.load()->Metrics();
     if (options_.metrics) text += options_.metrics();
-    absl::StrAppend(
-        &text,
-        "# HELP locusd_front_limited_total Requests refused to an address that sends too many.\n"
-        "# TYPE locusd_front_limited_total counter\nlocusd_front_limited_total ",
-        limited_.load(),
-        "\n# HELP locusd_front_overload_total Requests refused because of too many under way.\n"
-        "# TYPE locusd_front_overload_total counter\nlocusd_front_overload_total ",
-        overloads_.load(),
-        "\n# HELP locusd_draining Whether this process ends, and answers only what it has.\n"
-        "# TYPE locusd_draining gauge\nlocusd_draining ",
-        draining_ ? 1 : 0,
-        "\n# HELP process_start_time_seconds When this process began, in Unix time.\n"
-        "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds ",
-        absl::ToUnixSeconds(begun_), "\n");
-    return text;
+    metrics::MetricsText own;
+    own.Add(metrics::locusd_front_limited_total, limited_);
+    own.Add(metrics::locusd_front_overload_total, overloads_);
+    own.Add(metrics::locusd_draining, draining_.load());
+    own.Add(metrics::process_start_time_seconds, absl::ToUnixSeconds(begun_));
+    return text + own.ToString();
   }
 
   const FrontOptions options_;

@@ -22,6 +22,7 @@
 #include "src/base/os/check.h"
 #include "src/base/text/text.h"
 #include "src/cluster/api/call.h"
+#include "src/metrics/metrics.h"
 
 namespace locus::locusd {
 
@@ -189,32 +190,17 @@ class IdApi::Rep {
       }
     }
     const AnswerMemory::Stats memory = memory_.stats();
-    std::string more;
-    auto add = [&more](const char* name, const char* type, const char* help, uint64_t value) {
-      absl::StrAppend(&more, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name,
-                      " ", value, "\n");
-    };
-    add("locus_id_requests_total", "counter", "Requests for IDs, numbers and routes.",
-        requests_.load());
-    add("locus_id_requests_refused_total", "counter", "Of these, requests that were at fault.",
-        refused_.load());
-    add("locus_sequence_type_refusals_total", "counter",
-        "Requests whose options contradicted the rule of their sequence type.",
-        contradictions_.load());
-    add("locus_id_requests_failed_total", "counter", "Of these, requests that the service failed.",
-        failed_.load());
-    add("locus_id_requests_unavailable_total", "counter",
-        "Of these, requests that got 503: a store did not answer in time, or was not there yet.",
-        unavailable_.load());
-    add("locus_id_requests_waiting", "gauge", "Requests that wait for a store.", waiting_.load());
-    add("locus_idempotent_repeats_total", "counter",
-        "Requests that got the answer of an earlier one with their Idempotency-Key.",
-        memory.repeated);
-    add("locus_idempotent_evictions_total", "counter",
-        "Answers forgotten before their time, because there was no room.", memory.evicted);
-    add("locus_idempotent_answers_bytes", "gauge", "Memory of the answers that are kept.",
-        memory.bytes);
-    return text.ToString() + more;
+    metrics::MetricsText own;
+    own.Add(metrics::locus_id_requests_total, requests_.load());
+    own.Add(metrics::locus_id_requests_refused_total, refused_.load());
+    own.Add(metrics::locus_sequence_type_refusals_total, contradictions_.load());
+    own.Add(metrics::locus_id_requests_failed_total, failed_.load());
+    own.Add(metrics::locus_id_requests_unavailable_total, unavailable_.load());
+    own.Add(metrics::locus_id_requests_waiting, waiting_.load());
+    own.Add(metrics::locus_idempotent_repeats_total, memory.repeated);
+    own.Add(metrics::locus_idempotent_evictions_total, memory.evicted);
+    own.Add(metrics::locus_idempotent_answers_bytes, memory.bytes);
+    return text.ToString() + own.ToString();
   }
 
  private:

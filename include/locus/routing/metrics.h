@@ -2,17 +2,13 @@
 #ifndef LOCUS_ROUTING_METRICS_H_
 #define LOCUS_ROUTING_METRICS_H_
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "absl/time/time.h"
 #include "locus/audit.h"
 #include "locus/engine/redis.h"
-#include "locus/latency_histogram.h"
+#include "locus/internal/metrics_text.h"
 #include "locus/leased_snowflake.h"
 #include "locus/number_generator.h"
 #include "locus/order_id_generator.h"
@@ -51,7 +47,7 @@ class PrometheusText {
  public:
   // Names and values. A name is [a-zA-Z_][a-zA-Z0-9_]*; other characters become '_'. A value is any
   // text.
-  using Labels = std::vector<std::pair<std::string, std::string>>;
+  using Labels = metrics::MetricsText::Labels;
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
   // Adds a label `store` if the generator has several stores.
@@ -81,26 +77,13 @@ class PrometheusText {
   void Add(const ZookeeperStats& stats, const Labels& labels = {});
   void Add(const LocusdStats& stats, const Labels& labels = {});
 
-  // Everything that was added. The samples of one name are together, with HELP and TYPE.
-  std::string ToString() const;
+  // Everything that was added. The samples of one name stand together, with HELP and TYPE.
+  std::string ToString() const { return text_.ToString(); }
 
  private:
-  struct Family {
-    std::string help;
-    std::string_view type;
-    std::string samples;
-  };
-
-  Family& FamilyOf(std::string_view name, std::string_view type, std::string_view help);
-  void Counter(std::string_view name, std::string_view help, uint64_t value, const Labels& labels);
-  void Gauge(std::string_view name, std::string_view help, double value, const Labels& labels);
-  void Seconds(std::string_view name, std::string_view help, absl::Duration value,
-               const Labels& labels);
-  void Histogram(std::string_view name, std::string_view help, const LatencyHistogram& histogram,
-                 const Labels& labels);
   void AddStore(const StoreStats& stats, const Labels& labels);
 
-  std::map<std::string, Family, std::less<>> families_;
+  metrics::MetricsText text_;
 };
 
 }  // namespace locus

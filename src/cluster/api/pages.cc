@@ -8,13 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/version.h"
-#include "src/base/text/text.h"
+#include "src/metrics/metrics.h"
 
 namespace locus::cluster_api {
 
 namespace json = boost::json;
 
-using internal::ToAbsl;
 using raft::NodeStatus;
 
 namespace {
@@ -75,59 +74,38 @@ std::string TimePage(const cluster_node::ClusterNode::TimeView& view) {
   return json::serialize(page);
 }
 
-void AddMetric(std::string& text, std::string_view name, std::string_view type,
-               std::string_view help, const absl::AlphaNum& value) {
-  absl::StrAppend(&text, "# HELP locusd_", ToAbsl(name), " ", ToAbsl(help), "\n# TYPE locusd_",
-                  ToAbsl(name), " ", ToAbsl(type), "\nlocusd_", ToAbsl(name), " ", value, "\n");
-}
-
 std::string MetricsPage(const NodeStatus& status, const cluster_node::ClusterNode::Stats& stats,
                         const Traffic& traffic) {
-  std::string text;
-  auto add = [&text](std::string_view name, std::string_view type, std::string_view help,
-                     const absl::AlphaNum& value) { AddMetric(text, name, type, help, value); };
-  add("leads", "gauge", "Whether this node leads.", status.leads_for_sure ? 1 : 0);
-  add("knows_leader", "gauge", "Whether this node knows a leader.", status.leader != 0 ? 1 : 0);
-  add("term", "gauge", "Term of Raft.", status.term);
-  add("commit_index", "gauge", "Committed entries.", status.commit);
-  add("applied_index", "gauge", "Applied entries.", status.applied);
-  add("members", "gauge", "Members of the cluster.", status.members.size());
-  add("members_forgot", "gauge",
-      "Members that lack what they had confirmed to this node, their leader, or are this node.",
-      std::count_if(status.members.begin(), status.members.end(),
-                    [](const NodeStatus::OfMember& of) { return of.forgot; }));
-  add("refused_messages_total", "counter", "Messages of nodes that cannot be true, dropped.",
-      status.refused);
-  add("dropped_messages_total", "counter",
-      "Messages of nodes that came faster than they were read.", status.dropped);
-  add("commands_total", "counter", "Commands that this node proposed.", stats.commands);
-  add("requests_total", "counter", "Requests in these commands.", stats.requests);
-  add("workers", "gauge", "Worker IDs that were ever granted.", stats.workers);
-  add("held", "gauge", "Worker IDs with a holder.", stats.held);
-  add("remembered_requests", "gauge", "Requests whose answers are kept.", stats.remembered);
-  add("counters", "gauge", "Counters that the cluster keeps.", stats.counters);
-  add("sections", "gauge", "Sections of order IDs with an allocation.", stats.sections);
-  add("rules", "gauge", "Sequence types.", stats.types);
-  add("strict_sections", "gauge", "Sections of strict sequences that were ever owned.",
-      stats.strict_sections);
-  add("strict_owners", "gauge", "Owners of these sections, and successors that are to take one.",
-      stats.strict_owners);
-  add("sessions", "gauge", "Clients of counters and order IDs whose last answers are kept.",
-      stats.sessions);
-  add("grants_remembered", "gauge",
-      "Grants of sections in these answers, those of strict sequences with their owners.",
-      stats.grants_remembered);
-  add("clock_off_seconds", "gauge", "The node's clock less the cluster's time.",
-      absl::ToDoubleSeconds(stats.clock_off));
-  add("requests_under_way", "gauge", "Requests of clients that are not answered.",
-      traffic.under_way.load());
-  add("requests_limited_total", "counter", "Requests refused to an address that sends too many.",
-      traffic.limited.load());
-  add("requests_overload_total", "counter", "Requests refused because of too many under way.",
-      traffic.overloads.load());
-  add("requests_forwarded_total", "counter", "Requests handed on to the leader.",
-      traffic.forwarded.load());
-  return text;
+  metrics::MetricsText text;
+  text.Add(metrics::locusd_leads, status.leads_for_sure);
+  text.Add(metrics::locusd_knows_leader, status.leader != 0);
+  text.Add(metrics::locusd_term, status.term);
+  text.Add(metrics::locusd_commit_index, status.commit);
+  text.Add(metrics::locusd_applied_index, status.applied);
+  text.Add(metrics::locusd_members, status.members.size());
+  text.Add(metrics::locusd_members_forgot,
+           std::count_if(status.members.begin(), status.members.end(),
+                         [](const NodeStatus::OfMember& of) { return of.forgot; }));
+  text.Add(metrics::locusd_refused_messages_total, status.refused);
+  text.Add(metrics::locusd_dropped_messages_total, status.dropped);
+  text.Add(metrics::locusd_commands_total, stats.commands);
+  text.Add(metrics::locusd_requests_total, stats.requests);
+  text.Add(metrics::locusd_workers, stats.workers);
+  text.Add(metrics::locusd_held, stats.held);
+  text.Add(metrics::locusd_remembered_requests, stats.remembered);
+  text.Add(metrics::locusd_counters, stats.counters);
+  text.Add(metrics::locusd_sections, stats.sections);
+  text.Add(metrics::locusd_sequence_types, stats.types);
+  text.Add(metrics::locusd_strict_sections, stats.strict_sections);
+  text.Add(metrics::locusd_strict_owners, stats.strict_owners);
+  text.Add(metrics::locusd_sessions, stats.sessions);
+  text.Add(metrics::locusd_grants_remembered, stats.grants_remembered);
+  text.Add(metrics::locusd_clock_off_seconds, stats.clock_off);
+  text.Add(metrics::locusd_requests_under_way, traffic.under_way.load());
+  text.Add(metrics::locusd_requests_limited_total, traffic.limited.load());
+  text.Add(metrics::locusd_requests_overload_total, traffic.overloads.load());
+  text.Add(metrics::locusd_requests_forwarded_total, traffic.forwarded.load());
+  return text.ToString();
 }
 
 }  // namespace locus::cluster_api

@@ -3,9 +3,7 @@
 #define LOCUS_SRC_CLUSTER_API_PAGES_H_
 
 #include <string>
-#include <string_view>
 
-#include "absl/strings/str_cat.h"
 #include "src/cluster/api/call.h"
 #include "src/cluster/node/cluster_node.h"
 #include "src/cluster/node/member_address.h"
@@ -25,9 +23,6 @@ std::string TimePage(const cluster_node::ClusterNode::TimeView& view);
 // GET /metrics, for Prometheus.
 std::string MetricsPage(const raft::NodeStatus& status,
                         const cluster_node::ClusterNode::Stats& stats, const Traffic& traffic);
-// One metric of it: `name` without "locusd_".
-void AddMetric(std::string& text, std::string_view name, std::string_view type,
-               std::string_view help, const absl::AlphaNum& value);
 
 }  // namespace locus::cluster_api
 
