@@ -8,8 +8,8 @@
 
 // Written by cmake/write_commit.cmake: kCommit, which may be empty. A check that compiles sources
 // without building has no such file.
-#if __has_include("commit_text.inc")
-#include "commit_text.inc"
+#if __has_include("apps/shared/commit/commit_text.inc")
+#include "apps/shared/commit/commit_text.inc"
 #else
 constexpr char kCommit[] = "";
 #endif
