@@ -2,10 +2,22 @@
 # Finds the libraries that locus is built with. The error for a missing one names its Debian package,
 # and the options to turn off to build without it.
 
-# locus_find(package [version] [COMPONENTS component...] DEBIAN package [FOR option...]):
-# find_package, required if any of the options is on, or if none is given.
+# locus_find(package [version] [COMPONENTS component...] DEBIAN package [FOR option...]
+#            [PKGCONFIG module | LIBS flags]):
+# find_package, required if any of the options is on, or if none is given. PKGCONFIG or LIBS: how users
+# of an engine that links it find it (cmake/locus_engine.cmake).
 function(locus_find package)
-  cmake_parse_arguments(PARSE_ARGV 1 NEEDED "" "DEBIAN" "COMPONENTS;FOR")
+  cmake_parse_arguments(PARSE_ARGV 1 NEEDED "" "DEBIAN;PKGCONFIG;LIBS" "COMPONENTS;FOR")
+  set(what ${package} ${NEEDED_UNPARSED_ARGUMENTS})
+  if(NEEDED_COMPONENTS)
+    set(components COMPONENTS ${NEEDED_COMPONENTS})
+  endif()
+  if(NEEDED_PKGCONFIG OR NEEDED_LIBS)
+    foreach(fact DEBIAN PKGCONFIG LIBS)
+      set_property(GLOBAL PROPERTY LOCUS_PACKAGE_${package}_${fact} "${NEEDED_${fact}}")
+    endforeach()
+    set_property(GLOBAL PROPERTY LOCUS_PACKAGE_${package}_WHAT ${what} QUIET ${components})
+  endif()
   set(options ${NEEDED_FOR})
   foreach(option ${NEEDED_FOR})
     if(NOT ${option})
@@ -14,10 +26,6 @@ function(locus_find package)
   endforeach()
   if(NEEDED_FOR AND NOT options)
     return()
-  endif()
-  set(what ${package} ${NEEDED_UNPARSED_ARGUMENTS})
-  if(NEEDED_COMPONENTS)
-    set(components COMPONENTS ${NEEDED_COMPONENTS})
   endif()
   find_package(${what} ${components})
   if(${package}_FOUND)

@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include "apps/locusd/config/config.h"
-#include "routing/uri/store_uri.h"
 #include "src/base/os/check.h"
 #include "src/base/os/loopback.h"
 #include "src/http/endpoint.h"
+#include "src/open/store_uri.h"
 
 // Any bytes are refused, naming file, line and column, or make a configuration whose every part
 // passes its own check, and which listens beyond loopback only with certificates.

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "routing/uri/store_uri.h"
 #include "src/base/os/check.h"
+#include "src/open/store_uri.h"
 
 // What is read has what its engine needs; what is refused is refused without the password.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
@@ -15,11 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
     LOCUS_CHECK(uri.status().code() == absl::StatusCode::kInvalidArgument);
     return 0;
   }
-  bool is_file = uri->engine == StoreUri::Engine::kSqlite;
-  LOCUS_CHECK(uri->hosts.empty() == is_file);
+  LOCUS_CHECK(uri->hosts.empty() == uri->engine->is_file);
   for (const StoreUri::Host& host : uri->hosts) LOCUS_CHECK(!host.name.empty() && host.port > 0);
-  bool needs_path = is_file || uri->engine == StoreUri::Engine::kMysql ||
-                    uri->engine == StoreUri::Engine::kRedisSentinel;
-  LOCUS_CHECK(!needs_path || !uri->path.empty());
+  LOCUS_CHECK(!uri->engine->is_file || !uri->path.empty());
   return 0;
 }

@@ -16,9 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "locus/locus_c.h"
+#include "locus/open.h"
 #include "locus/order_id.h"
 #include "locus/order_no.h"
-#include "locus/routing/uri.h"
 #include "locus/space.h"
 #include "src/base/os/check.h"
 

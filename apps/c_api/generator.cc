@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "apps/c_api/call.h"
+#include "locus/open.h"
 #include "locus/order_id_generator.h"
-#include "locus/routing/uri.h"
 
 using locus::OrderId;
 using locus::OrderIdGenerator;

@@ -6,7 +6,7 @@
 #include "apps/c_api/call.h"
 #include "locus/internal/deadline.h"
 #include "locus/number_generator.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "locus/typed_sequences.h"
 
 using locus::NamedValue;

@@ -4,7 +4,7 @@
 
 #include "apps/c_api/call.h"
 #include "locus/internal/deadline.h"
-#include "locus/routing/uri.h"
+#include "locus/routing/open.h"
 
 using locus::BuyerRoutes;
 using locus::OrderId;

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/c_api/call.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "locus/segment_sequence.h"
 #include "src/base/text/utf8.h"
 #include "src/number/type_text.h"

@@ -2,7 +2,7 @@
 // Snowflake IDs under a leased worker ID.
 #include "apps/c_api/call.h"
 #include "locus/leased_snowflake.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 
 using locus::LeasedSnowflake;
 using locus::LeasedSnowflakeOptions;

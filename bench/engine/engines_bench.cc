@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 
 namespace locus {
 namespace {

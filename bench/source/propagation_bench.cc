@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "locus/routing/open.h"
 #include "locus/routing/router.h"
 #include "locus/routing/table_change.h"
-#include "locus/routing/uri.h"
 
 namespace locus {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "locus/routing/uri.h"
+#include "locus/routing/open.h"
 
 namespace shop {
 

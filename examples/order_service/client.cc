@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/sqlite.h"
-#include "locus/routing/uri.h"
+#include "locus/routing/open.h"
 
 namespace shop {
 namespace {

@@ -33,7 +33,7 @@ absl::StatusOr<ClientKind> ClientKindOf(const std::string& name);
 
 // Where everything is. The directory of the record also has the key ring and the segment store.
 struct Place {
-  std::string table;           // a file, or a URI (locus/routing/uri.h)
+  std::string table;           // a file, or a URI (locus/routing/open.h)
   std::string table_password;  // of the URI's user
   std::string directory;
   std::string user;

@@ -150,7 +150,7 @@ typedef struct locus_generator_options {
   { sizeof(locus_generator_options), NULL, NULL, NULL, 0, 0, 0, 0 }
 
 /* `store_uri`: sqlite:PATH, mysql://..., redis://..., etcd://..., zookeeper://..., locusd://...:
-   see locus/routing/uri.h. */
+   see locus/open.h. */
 LOCUS_C_API locus_code locus_generator_open(const char* store_uri,
                                             const locus_generator_options* options,
                                             locus_generator** generator, locus_error* error);
@@ -256,8 +256,8 @@ typedef struct locus_buyer_route {
   uint32_t end_cohort;
 } locus_buyer_route;
 
-/* `table_uri`: file:PATH, etcd://..., mysql://..., http://...: see locus/routing/uri.h. Follows the
- * place's tables from then on. */
+/* `table_uri`: file:PATH, etcd://..., mysql://..., http://...: see locus/routing/open.h. Follows
+ * the place's tables from then on. */
 LOCUS_C_API locus_code locus_router_open(const char* table_uri, const locus_router_options* options,
                                          locus_router** router, locus_error* error);
 LOCUS_C_API locus_code locus_router_route(const locus_router* router, const locus_order_id* id,

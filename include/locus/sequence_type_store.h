@@ -74,7 +74,7 @@ class SequenceTypeStore {
   }
 
   // Gives Create the value of a counter that has no type; NOT_FOUND: it has no value.
-  // OpenSequenceTypeStore (locus/routing/uri.h) sets it. Set it before the handle is shared.
+  // OpenSequenceTypeStore (locus/open.h) sets it. Set it before the handle is shared.
   void set_plain_value(std::function<absl::StatusOr<int64_t>(const std::string&)> value) {
     plain_value_ = std::move(value);
   }

@@ -41,7 +41,7 @@ struct SequencerOptions {
   // milliseconds. 0: counters are kept.
   absl::Duration ttl = absl::ZeroDuration();
   // Whether these are the counters of sequence types, which count only as their type says;
-  // SequenceType::counter_options sets it. OpenSequencer (locus/routing/uri.h) then takes only
+  // SequenceType::counter_options sets it. OpenSequencer (locus/open.h) then takes only
   // names of such counters. False: it refuses them, and the names of types.
   bool of_types = false;
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "src/base/run/mutex.h"
 #include "tests/c_api/c_api_fixture.h"
 

@@ -13,8 +13,8 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "locus/engine/sqlite.h"
+#include "locus/open.h"
 #include "locus/routing/router.h"
-#include "locus/routing/uri.h"
 #include "locus/shard_gene.h"
 #include "tests/c_api/c_api_fixture.h"
 

@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/command.h"
 #include "tests/support/temporary_directory.h"

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/file_table.h"
-#include "locus/routing/uri.h"
+#include "locus/routing/open.h"
 #include "nlohmann/json.hpp"
 #include "src/base/run/mutex.h"
 #include "tests/console/console_fixture.h"

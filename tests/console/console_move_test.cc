@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "locus/routing/uri.h"
+#include "locus/routing/open.h"
 #include "tests/console/console_fixture.h"
 #include "tests/run/move_fixture.h"
 #include "tests/support/private_server.h"

@@ -15,9 +15,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/leased_snowflake.h"
+#include "locus/open.h"
 #include "locus/order_id_generator.h"
+#include "locus/routing/open.h"
 #include "locus/routing/router.h"
-#include "locus/routing/uri.h"
 #include "tests/datacenters/layout.h"
 
 namespace locus::datacenters {

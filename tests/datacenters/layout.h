@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "locus/segment_store_set.h"
 #include "locus/shard_gene.h"
 

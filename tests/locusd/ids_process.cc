@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "locus/worker_lease_store.h"
 #include "src/http/endpoint.h"
 

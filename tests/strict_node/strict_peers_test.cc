@@ -10,7 +10,7 @@
 #include "apps/locusd/strict/strict_service.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "nlohmann/json.hpp"
 #include "src/base/run/mutex.h"
 #include "src/http/server.h"

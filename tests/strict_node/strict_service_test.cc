@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "nlohmann/json.hpp"
 #include "src/base/run/mutex.h"
 #include "tests/support/private_server.h"

@@ -35,7 +35,7 @@ struct AssignLine {
     line.Text("--buyer-column NAME", &buyer_column, "The column of the buyer keys").Required();
     line.Choice("--buyer-type", {"uint64", "text"}, &buyer_type, "The type of the buyer keys");
     StoreOption(line, "--store URI", &store,
-                absl::StrCat("The segment store: ", internal::kSegmentUriHelp))
+                absl::StrCat("The segment store: ", internal::UriForms(internal::kSegments)))
         .Offers(Offer::kSpaceUris)
         .Required()
         .Else("LOCUS_STORE");

@@ -49,7 +49,7 @@ void ChangeAudit::DeclareOn(VerbLine& line, std::string_view besides) {
 }
 
 absl::Status ChangeAudit::Open(const StoreUri& store) {
-  return store.engine == StoreUri::Engine::kLocusd ? absl::OkStatus() : Open(store.text);
+  return store.engine->Has(internal::kMembers) ? absl::OkStatus() : Open(store.text);
 }
 
 absl::Status ChangeAudit::Open(const std::string& place) {

@@ -8,7 +8,7 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/place/password.h"
 #include "apps/locus/place/uri_options.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "src/base/os/check.h"
 
 namespace locus::cli {
@@ -19,7 +19,7 @@ Option& ClusterLine::DeclareOn(VerbLine& line) {
   line.Flag("--json", &json, "As one JSON object");
   return StoreOption(line, "URI", &uri,
                      absl::StrCat("The cluster, by the API addresses of its nodes: ",
-                                  internal::kClusterUriHelp))
+                                  internal::UriForms(internal::kMembers)))
       .Offers(Offer::kClusterUris);
 }
 

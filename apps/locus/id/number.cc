@@ -229,8 +229,9 @@ int RunNumberNext(std::span<const std::string> words) {
                 "Takes the next numbers of a rule (seq type create) and prints one a line, written "
                 "by its pattern; as decimals where it has none.",
                 "locus number next --store sqlite:numbers.db --type invoices --count 3");
-  StoreOption(line, "--store URI", &next.store,
-              absl::StrCat("The store of rule and counters: ", internal::kStoreUriHelp))
+  StoreOption(
+      line, "--store URI", &next.store,
+      absl::StrCat("The store of rule and counters: ", internal::UriForms(internal::kCounters)))
       .Required()
       .Else("LOCUS_STORE");
   StoreOption(line, "--ceiling URI", &next.ceiling,

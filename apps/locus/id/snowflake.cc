@@ -66,7 +66,7 @@ struct SnowflakeLine {
     line.Flag("--json", &json, "One JSON object a line, with id as text");
     StoreOption(line, "--lease URI", &lease,
                 absl::StrCat("Lease the worker from this store, in place of --worker: ",
-                             internal::kLeaseUriHelp))
+                             internal::UriForms(internal::kWorkerLeases)))
         .Offers(Offer::kSpaceUris);
     SpaceOption(line, &space, "The space of worker IDs").Needs("--lease");
     line.Duration("--ttl D", &ttl, {.least = absl::Seconds(10), .most = absl::Hours(24)},

@@ -39,8 +39,9 @@ struct LeaseLine {
   SpaceName space;
 
   void DeclareOn(VerbLine& line, bool space_required = false) {
-    StoreOption(line, "URI", &uri,
-                absl::StrCat("The store of the leases: ", internal::kLeaseUriHelp))
+    StoreOption(
+        line, "URI", &uri,
+        absl::StrCat("The store of the leases: ", internal::UriForms(internal::kWorkerLeases)))
         .Offers(Offer::kSpaceUris)
         .Else("LOCUS_STORE");
     constexpr const char* kHelp = "The space of worker IDs";

@@ -5,6 +5,7 @@
 #include "apps/locus/io/byte_stream.h"
 #include "locus/routing/routing_table.h"
 #include "src/base/text/text.h"
+#include "src/open/engine.h"
 
 namespace locus::cli {
 
@@ -12,46 +13,26 @@ using internal::ToAbsl;
 
 namespace {
 
-struct Scheme {
-  std::string_view start;
-  std::string_view meaning;
-};
-// Of counters and rules.
-constexpr Scheme kStores[] = {{"sqlite:", "a file"},
-                              {"mysql://", "MariaDB: mysql://USER@HOST:PORT/DB"},
-                              {"redis://", "Redis: redis://HOST:PORT/DB"},
-                              {"redis+sentinel://", "redis+sentinel://H1:P1,H2:P2/MASTER"},
-                              {"etcd://", "etcd://H1:P1,H2:P2/PREFIX"},
-                              {"locusd://", "locusd://H1:P1,H2:P2"}};
-// Of spaces: order IDs and worker IDs.
-constexpr Scheme kSpaces[] = {{"sqlite:", "a file"},
-                              {"mysql://", "MariaDB: mysql://USER@HOST:PORT/DB"},
-                              {"redis://", "Redis: redis://HOST:PORT/DB"},
-                              {"redis+sentinel://", "redis+sentinel://H1:P1,H2:P2/MASTER"},
-                              {"etcd://", "etcd://H1:P1,H2:P2/PREFIX"},
-                              {"zookeeper://", "zookeeper://H1:P1,H2:P2/PREFIX"},
-                              {"locusd://", "locusd://H1:P1,H2:P2"}};
-constexpr Scheme kClusters[] = {{"locusd://", "locusd://H1:P1,H2:P2"}};
-constexpr Scheme kTables[] = {{"file:", "a file that routers watch"},
-                              {"etcd://", "etcd://H1:P1,H2:P2/PREFIX"},
-                              {"mysql://", "MariaDB: mysql://USER@HOST:PORT/DB"},
-                              {"http://", "read only"},
-                              {"https://", "read only"}};
-
 void OfferFiles(std::string_view before, std::string& out) {
   absl::StrAppend(&out, ":files\t", ToAbsl(before), "\n");
 }
 
-// The schemes, or the files after the scheme that names one.
-template <size_t kCount>
-void OfferUris(const Scheme (&schemes)[kCount], std::string_view file_scheme,
-               std::string_view before, std::string_view typed, std::string& out) {
-  if (typed.starts_with(file_scheme)) {
-    return OfferFiles(absl::StrCat(ToAbsl(before), ToAbsl(file_scheme)), out);
-  }
-  for (const Scheme& scheme : schemes) {
-    if (!scheme.start.starts_with(typed)) continue;
-    absl::StrAppend(&out, ToAbsl(before), ToAbsl(scheme.start), "\t", ToAbsl(scheme.meaning), "\n");
+// The schemes of the engines that keep this, or the files after the scheme that names one.
+void OfferUris(internal::Content content, std::string_view before, std::string_view typed,
+               std::string& out) {
+  for (const internal::Engine& engine : internal::Engines()) {
+    if (!engine.Has(content)) continue;
+    for (const internal::UriScheme& scheme : engine.schemes) {
+      if (scheme.form.empty()) continue;
+      const std::string start = absl::StrCat(ToAbsl(scheme.name), engine.is_file ? ":" : "://");
+      if (engine.is_file && typed.starts_with(start)) {
+        return OfferFiles(absl::StrCat(ToAbsl(before), start), out);
+      }
+      if (!start.starts_with(typed)) continue;
+      const std::string title =
+          engine.title == scheme.name ? "" : absl::StrCat(ToAbsl(engine.title), ": ");
+      absl::StrAppend(&out, ToAbsl(before), start, "\t", title, ToAbsl(scheme.form), "\n");
+    }
   }
 }
 
@@ -91,15 +72,15 @@ void OfferValues(const Option& option, std::string_view before, std::string_view
     case Offer::kFiles:
       return OfferFiles(before, out);
     case Offer::kStoreUris:
-      return OfferUris(kStores, "sqlite:", before, typed, out);
+      return OfferUris(internal::kCounters, before, typed, out);
     case Offer::kSpaceUris:
-      return OfferUris(kSpaces, "sqlite:", before, typed, out);
+      return OfferUris(internal::kSegments, before, typed, out);
     case Offer::kClusterUris:
-      return OfferUris(kClusters, "sqlite:", before, typed, out);
+      return OfferUris(internal::kMembers, before, typed, out);
     case Offer::kTableUris:
-      return OfferUris(kTables, "file:", before, typed, out);
+      return OfferUris(internal::kTables, before, typed, out);
     case Offer::kFilesAndTableUris:
-      OfferUris(kTables, "file:", before, typed, out);
+      OfferUris(internal::kTables, before, typed, out);
       if (!typed.starts_with("file:")) OfferFiles(before, out);
       return;
     case Offer::kShards:

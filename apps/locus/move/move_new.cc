@@ -31,7 +31,7 @@ absl::StatusOr<std::string> PlaceOf(const std::string& table) {
   std::string path = table;
   if (TableUri::IsMeant(table)) {
     LOCUS_ASSIGN_OR_RETURN(TableUri uri, TableUri::Parse(table));
-    if (uri.kind != TableUri::Kind::kFile) return table;
+    if (!uri.IsFile()) return table;
     path = uri.path;
   }
   std::error_code failed;

@@ -22,6 +22,7 @@
 #include "src/base/os/check.h"
 #include "src/base/os/random_word.h"
 #include "src/base/text/text.h"
+#include "src/open/fill.h"
 
 namespace locus::cli {
 
@@ -92,17 +93,13 @@ absl::StatusOr<std::vector<FencedRange>> ReadVnodes(std::string_view text) {
 
 absl::StatusOr<MysqlOptions> ServerOf(const char* option, const StoreUri& uri,
                                       absl::Duration timeout) {
-  if (uri.engine != StoreUri::Engine::kMysql) {
+  if (uri.engine->name != "mysql") {
     return absl::InvalidArgumentError(
         absl::StrCat(option, " is not mysql://USER@HOST:PORT/DATABASE"));
   }
   MysqlOptions options;
-  for (const StoreUri::Host& host : uri.hosts) options.hosts.push_back({host.name, host.port});
-  options.user = uri.user;
-  options.database = uri.path;
+  internal::Fill(uri, "", options);
   options.timeout = timeout;
-  options.tls_ca_file = uri.Setting("tls_ca");
-  if (!uri.settings.empty()) options.tls = MysqlOptions::Tls::kAlways;
   return options;
 }
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/locus/place/password.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "src/base/os/check.h"
 
 namespace locus::cli {
@@ -15,7 +15,7 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const StoreUri& uri, boo
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri, bool create) {
   auto store =
       OpenWorkerLeaseStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create});
-  if (uri.engine != StoreUri::Engine::kSqlite || !absl::IsNotFound(store.status())) return store;
+  if (!uri.engine->is_file || !absl::IsNotFound(store.status())) return store;
   return absl::NotFoundError(
       absl::StrCat(store.status().message(), "; `locus lease create ", uri.text,
                    "` creates it, with --first-ever only if there never was one"));
@@ -24,7 +24,7 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri
 absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri, bool create) {
   auto store =
       OpenStrictStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create});
-  if (uri.engine != StoreUri::Engine::kSqlite || !absl::IsNotFound(store.status())) return store;
+  if (!uri.engine->is_file || !absl::IsNotFound(store.status())) return store;
   return absl::NotFoundError(absl::StrCat(
       store.status().message(), "; `locus strict create --store ", uri.text, "` creates it"));
 }
@@ -43,7 +43,7 @@ SequencerUriOptions PlacesOf(const StoreUri* ceiling) {
 
 absl::StatusOr<absl::Time> MarkFirstStart(const StoreUri& uri, const StoreUri* ceiling) {
   const StoreUri& marked = ceiling == nullptr ? uri : *ceiling;
-  if (marked.engine == StoreUri::Engine::kSqlite || marked.engine == StoreUri::Engine::kMysql) {
+  if (marked.engine->is_created) {
     StoreUriOptions create;
     create.create = true;
     create.password = AskFor(ceiling == nullptr ? PasswordFor::kStore : PasswordFor::kCeiling);
@@ -60,9 +60,8 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
   absl::StatusOr<std::unique_ptr<Sequencer>> sequencer = OpenSequencer(uri.text, all);
   if (!absl::IsNotFound(sequencer.status())) return sequencer;
   // A missing file is one of two; the message of mysql says what to do by itself.
-  const StoreUri& file =
-      uri.engine == StoreUri::Engine::kSqlite || ceiling == nullptr ? uri : *ceiling;
-  if (file.engine != StoreUri::Engine::kSqlite) return sequencer;
+  const StoreUri& file = uri.engine->is_file || ceiling == nullptr ? uri : *ceiling;
+  if (!file.engine->is_file) return sequencer;
   return absl::NotFoundError(absl::StrCat(sequencer.status().message(), "; `locus store init ",
                                           file.text, "` creates it"));
 }
@@ -72,7 +71,7 @@ namespace {
 // What is opened of the rules of a store; a missing file's message says what makes it.
 template <typename T>
 absl::StatusOr<T> OrHowToCreate(const StoreUri& uri, absl::StatusOr<T> opened) {
-  if (uri.engine != StoreUri::Engine::kSqlite || !absl::IsNotFound(opened.status())) return opened;
+  if (!uri.engine->is_file || !absl::IsNotFound(opened.status())) return opened;
   return absl::NotFoundError(absl::StrCat(opened.status().message(),
                                           "; `locus seq type create NAME --store ", uri.text,
                                           "` creates it"));

@@ -13,9 +13,9 @@
 #include "locus/strict_store.h"
 #include "locus/typed_sequences.h"
 #include "locus/worker_lease_store.h"
-#include "routing/uri/store_uri.h"
+#include "src/open/store_uri.h"
 
-// locus/routing/uri.h with the passwords of the command's environment.
+// locus/open.h with the passwords of the command's environment.
 namespace locus::cli {
 
 using internal::StoreUri;

@@ -2,7 +2,7 @@
 #include "apps/locus/place/open_table.h"
 
 #include "apps/locus/place/password.h"
-#include "locus/routing/uri.h"
+#include "locus/routing/open.h"
 
 namespace locus::cli {
 namespace {

@@ -7,10 +7,10 @@
 #include "absl/status/statusor.h"
 #include "locus/routing/table_publisher.h"
 #include "locus/routing/table_source.h"
-#include "routing/uri/table_uri.h"
+#include "routing/open/table_uri.h"
 
-// locus/routing/uri.h with the password of the command's environment. INVALID_ARGUMENT of these: of
-// the URI, or of Password.
+// locus/routing/open.h with the password of the command's environment. INVALID_ARGUMENT of these:
+// of the URI, or of Password.
 namespace locus::cli {
 
 using internal::TableUri;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 
 namespace locus::cli {
 
@@ -41,7 +41,7 @@ inline constexpr std::array<PasswordVariable, 5> kPasswordVariables = {{
 // Thread safety: none.
 absl::StatusOr<std::string_view> Password(PasswordFor whose);
 
-// The same for locus/routing/uri.h.
+// The same for locus/open.h.
 inline AskPassword AskFor(PasswordFor whose) {
   return [whose] { return Password(whose); };
 }

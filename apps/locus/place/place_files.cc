@@ -49,7 +49,7 @@ void Append(std::vector<NamedFile> more, std::vector<NamedFile>& files) {
 }  // namespace
 
 std::vector<NamedFile> FilesOfPlace(const std::string& name, const StoreUri& uri) {
-  if (uri.engine == StoreUri::Engine::kSqlite) return SqliteFiles(name, uri.path);
+  if (uri.engine->is_file) return SqliteFiles(name, uri.path);
   std::vector<NamedFile> files;
   for (const auto& [setting, value] : uri.settings) {
     if (setting != "tls") files.push_back({absl::StrCat(setting, " of ", name), value});
@@ -58,21 +58,13 @@ std::vector<NamedFile> FilesOfPlace(const std::string& name, const StoreUri& uri
 }
 
 std::vector<NamedFile> FilesOfPlace(const std::string& name, const TableUri& uri) {
-  switch (uri.kind) {
-    case TableUri::Kind::kFile: {
-      std::vector<NamedFile> files = {{name, uri.path}};
-      for (const char* ending : {".lock", ".publishing", ".epochs"}) {
-        AddBeside(name, uri.path, ending, files);
-      }
-      return files;
-    }
-    case TableUri::Kind::kEtcd:
-    case TableUri::Kind::kMysql:
-      return FilesOfPlace(name, uri.server);
-    case TableUri::Kind::kHttp:
-      return {};
+  if (uri.HasServer()) return FilesOfPlace(name, uri.server);
+  if (!uri.IsFile()) return {};
+  std::vector<NamedFile> files = {{name, uri.path}};
+  for (const char* ending : {".lock", ".publishing", ".epochs"}) {
+    AddBeside(name, uri.path, ending, files);
   }
-  LOCUS_UNREACHABLE();
+  return files;
 }
 
 std::vector<NamedFile> FilesOfTable(const std::string& name, const std::string& table) {

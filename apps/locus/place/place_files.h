@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "apps/locus/line/option.h"
-#include "routing/uri/store_uri.h"
-#include "routing/uri/table_uri.h"
+#include "routing/open/table_uri.h"
+#include "src/open/store_uri.h"
 
 // The files that stores, places of routing tables and the environment consist of, for the check of
 // outputs. `name` is what messages call the store or place.

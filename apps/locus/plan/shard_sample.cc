@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locus/place/password.h"
 #include "locus/shard_gene.h"
-#include "routing/uri/store_uri.h"
 #include "src/base/os/check.h"
 #include "src/base/text/text.h"
 #include "src/engine/mysql/pool.h"
+#include "src/open/fill.h"
 
 namespace locus::cli {
 
@@ -26,22 +26,16 @@ absl::Status About(const std::string& shard, const absl::Status& status) {
 absl::StatusOr<std::unique_ptr<mysql::Pool>> MakePool(const Shard& shard,
                                                       const ShardAccess& access) {
   LOCUS_ASSIGN_OR_RETURN(StoreUri uri, StoreUri::Parse(shard.endpoint));
-  if (uri.engine != StoreUri::Engine::kMysql) {
+  if (uri.engine->name != "mysql") {
     return absl::InvalidArgumentError("its endpoint is not mysql://HOST:PORT/DB");
   }
   MysqlOptions options;
-  for (const StoreUri::Host& host : uri.hosts) options.hosts.push_back({host.name, host.port});
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kShard));
+  internal::Fill(uri, password, options);
   options.user = access.user;
-  options.database = uri.path;
   options.timeout = access.timeout;
   options.max_connections = 1;
   options.accept_weak_durability = true;  // only reads
-  if (!uri.settings.empty()) options.tls = MysqlOptions::Tls::kAlways;
-  if (auto ca = uri.settings.find("tls_ca"); ca != uri.settings.end()) {
-    options.tls_ca_file = ca->second;
-  }
-  LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kShard));
-  options.password = password;
   auto pool = mysql::Pool::Make(options, mysql::Pool::Schema::kNotLookedAt);
   OPENSSL_cleanse(options.password.data(), options.password.size());
   return pool;

@@ -45,7 +45,7 @@ struct SeqLine {
 
   void DeclareOn(VerbLine& line) {
     StoreOption(line, "--store URI", &store,
-                absl::StrCat("The store of the counter: ", internal::kStoreUriHelp))
+                absl::StrCat("The store of the counter: ", internal::UriForms(internal::kCounters)))
         .Required()
         .Else("LOCUS_STORE");
     line.Flag("--json", &json, "Print a JSON object; numbers are texts in it");
@@ -183,7 +183,7 @@ int RunSeqCreate(std::span<const std::string> words) {
                 "sequence numbers from a store without the mark: it could be one that was lost.",
                 "locus seq create --store sqlite:numbers.db --first-ever");
   StoreOption(line, "--store URI", &marking.store,
-              absl::StrCat("The store of the counters: ", internal::kStoreUriHelp))
+              absl::StrCat("The store of the counters: ", internal::UriForms(internal::kCounters)))
       .Required()
       .Else("LOCUS_STORE");
   StoreOption(line, "--ceiling URI", &marking.ceiling,

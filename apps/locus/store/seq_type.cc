@@ -25,8 +25,9 @@ using internal::ToAbsl;
 namespace {
 
 void DeclareStore(VerbLine& line, StoreUri* store) {
-  StoreOption(line, "--store URI", store,
-              absl::StrCat("The store of rule and counters: ", internal::kStoreUriHelp))
+  StoreOption(
+      line, "--store URI", store,
+      absl::StrCat("The store of rule and counters: ", internal::UriForms(internal::kCounters)))
       .Required()
       .Else("LOCUS_STORE");
 }

@@ -31,7 +31,8 @@ struct StoreLine {
   SpaceName space;
 
   void DeclareOn(VerbLine& line) {
-    StoreOption(line, "URI", &uri, absl::StrCat("The segment store: ", internal::kSegmentUriHelp))
+    StoreOption(line, "URI", &uri,
+                absl::StrCat("The segment store: ", internal::UriForms(internal::kSegments)))
         .Offers(Offer::kSpaceUris)
         .Else("LOCUS_STORE");
     SpaceOption(line, &space, "The space in the store");
@@ -55,7 +56,7 @@ absl::Status Init(const StoreLine& line) {
 
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenExisting(const StoreLine& line) {
   absl::StatusOr<std::shared_ptr<SegmentStore>> store = OpenStore(line.uri, /*create=*/false);
-  const bool is_file = line.uri.engine == StoreUri::Engine::kSqlite;
+  const bool is_file = line.uri.engine->is_file;
   if (!is_file || !absl::IsNotFound(store.status())) return store;
   return absl::NotFoundError(absl::StrCat(store.status().message(), "; `locus store init ",
                                           line.uri.text, "` creates it"));

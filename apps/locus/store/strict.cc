@@ -37,8 +37,7 @@ struct StrictLine {
 
   void DeclareOn(VerbLine& line) {
     StoreOption(line, "--store URI", &uri,
-                "The store of the set: sqlite:PATH, mysql://USER@HOST:PORT/DB, "
-                "etcd://H1:P1,H2:P2/PREFIX or locusd://H1:P1,H2:P2")
+                absl::StrCat("The store of the set: ", internal::UriForms(internal::kStrictSets)))
         .Required()
         .Else("LOCUS_STORE");
     line.Value("--set S", &set, SpaceName::Parse, "The set in the store").Default(set.str());

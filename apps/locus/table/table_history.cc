@@ -91,7 +91,7 @@ int RunTableGet(std::span<const std::string> words) {
   std::optional<uint64_t> epoch;
   VerbLine line("table get", "Prints the newest routing table of a place, or one that it keeps.",
                 "locus table get file:/etc/locus/table.json > table.json");
-  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", internal::kTableUriHelp))
+  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", internal::TableUriForms()))
       .Else("LOCUS_TABLE");
   EpochOption(line, "--epoch N", &epoch, 1, "The table of this epoch").Default("the newest");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
@@ -115,7 +115,7 @@ int RunTableHistory(std::span<const std::string> words) {
                 "(UTC), and, if the place keeps that, who did and why; tabs between them.",
                 "locus table history file:/etc/locus/table.json --most 10");
   PlaceOption(line, "URI", &uri,
-              "The place: file:PATH, etcd://H1:P1,H2:P2/PREFIX or mysql://USER@HOST:PORT/DB")
+              absl::StrCat("The place: ", internal::UriForms(internal::kTablePublishing)))
       .Else("LOCUS_TABLE");
   line.Number("--most N", &most, {.least = 1, .most = kMostListed},
               "The greatest number of epochs");
@@ -149,7 +149,7 @@ int RunTableDiff(std::span<const std::string> words) {
                 "locus table diff file:/etc/locus/table.json next.json");
   TableOption(line, "TABLE", &first,
               absl::StrCat("A file, - for stdin, or a place, meaning its newest: ",
-                           internal::kTableUriHelp));
+                           internal::TableUriForms()));
   TableOption(line, "TABLE|EPOCH", &second,
               "The table after; a number is an epoch of the first's place");
   EpochOption(line, "EPOCH", &third, 1, "The epoch after");

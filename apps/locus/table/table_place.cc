@@ -38,7 +38,7 @@ std::optional<int> TablePlace::OpenPublisher(const TableUri& uri) {
 }
 
 std::optional<int> TablePlace::OpenToRead(const TableUri& uri) {
-  if (uri.kind == TableUri::Kind::kHttp) return Take(verb_, OpenTableSource(uri), source_);
+  if (uri.IsReadOnly()) return Take(verb_, OpenTableSource(uri), source_);
   return OpenPublisher(uri);
 }
 
@@ -47,7 +47,7 @@ absl::StatusOr<RoutingTable> TablePlace::Newest() {
 }
 
 absl::StatusOr<RoutingTable> NewestAt(const TableUri& uri) {
-  if (uri.kind == TableUri::Kind::kHttp) {
+  if (uri.IsReadOnly()) {
     LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<TableSource> source, OpenTableSource(uri));
     return AskOnce(*source);
   }

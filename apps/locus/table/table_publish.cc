@@ -24,9 +24,9 @@
 namespace locus::cli {
 namespace {
 
-constexpr char kPlaceHelp[] =
-    "The place: file:PATH, etcd://H1:P1,H2:P2/PREFIX or "
-    "mysql://USER@HOST:PORT/DB";
+std::string PlaceHelp() {
+  return absl::StrCat("The place: ", internal::UriForms(internal::kTablePublishing));
+}
 
 // "olga@db-admin-1": the account that this process runs as.
 std::string UserAtHost() {
@@ -126,7 +126,7 @@ absl::StatusOr<PreparedTable> Prepare(TablePublisher& publisher, RoutingTable ta
 // Says how a place is repaired whose file is no routing table. Removing the file by hand would lose
 // what somebody has in it.
 absl::Status WithRepair(const TableUri& uri, const absl::Status& status) {
-  if (!absl::IsDataLoss(status) || uri.kind != TableUri::Kind::kFile) return status;
+  if (!absl::IsDataLoss(status) || !uri.IsFile()) return status;
   // What is wrong with a kept table says its own way out.
   if (absl::StrContains(status.message(), ".epochs/")) return status;
   return absl::Status(
@@ -246,7 +246,7 @@ int RunTableInit(std::span<const std::string> words) {
                 "Prepares a place for routing tables: creates the tables of mysql. A file or etcd "
                 "needs nothing.",
                 "locus table init mysql://locus@db1:3306/routing");
-  PlaceOption(line, "URI", &uri, kPlaceHelp).Else("LOCUS_TABLE");
+  PlaceOption(line, "URI", &uri, PlaceHelp()).Else("LOCUS_TABLE");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   SignalsHeld until_written;
   absl::Status status = InitTablePlace(uri);
@@ -261,7 +261,7 @@ int RunTablePublish(std::span<const std::string> words) {
                 "refused if another table was published meanwhile, or if the change could lose "
                 "orders or another operator's move, unless you name that change.",
                 "locus table publish file:/etc/locus/table.json next.json --expect 7");
-  PlaceOption(line, "URI", &given.uri, kPlaceHelp);
+  PlaceOption(line, "URI", &given.uri, PlaceHelp());
   line.File("FILE", &given.file, FileUse::kRead, "The routing table; - is stdin").required = false;
   EpochOption(line, "--expect EPOCH", &given.expect, 0,
               "Publish only if this is the newest epoch; 0: nothing was published yet");
@@ -304,7 +304,7 @@ int RunTableRestore(std::span<const std::string> words) {
                 "routers never go back to a lower epoch. Refused as `table publish` is, for "
                 "instance while a move is in progress that the earlier table does not have.",
                 "locus table restore file:/etc/locus/table.json 6 --above 9");
-  PlaceOption(line, "URI", &uri, kPlaceHelp);
+  PlaceOption(line, "URI", &uri, PlaceHelp());
   EpochOption(line, "EPOCH", &epoch, 1, "The epoch whose shards, ranges and moves are published");
   EpochOption(line, "--above EPOCH", &options.above, 1,
               "The highest epoch of all running routers (RouterStats::epoch)");

@@ -183,7 +183,7 @@ int RunTableWatch(std::span<const std::string> words) {
                 "Follows a place as a router does, and prints a line for each table that it "
                 "installs; refusals and failures go to stderr. A signal ends it.",
                 "locus table watch file:/etc/locus/table.json");
-  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", internal::kTableUriHelp))
+  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", internal::TableUriForms()))
       .Else("LOCUS_TABLE");
   line.File(
       "--last-good FILE", &options.last_good_file, FileUse::kKeep,

@@ -6,18 +6,17 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/config/config_sections.h"
 #include "apps/locusd/config/config_values.h"
-#include "routing/uri/store_uri.h"
-#include "routing/uri/table_uri.h"
+#include "routing/open/table_uri.h"
 #include "src/base/os/check.h"
 #include "src/base/text/text.h"
 #include "src/base/text/utf8.h"
+#include "src/open/store_uri.h"
 
 namespace locus::locusd {
 
 using apps::TomlSection;
 using internal::StoreUri;
 using internal::TableUri;
-using Engine = StoreUri::Engine;
 
 absl::StatusOr<SpaceName> ReadSpace(const std::string& text) {
   absl::StatusOr<SpaceName> space = SpaceName::Parse(text);
@@ -66,10 +65,7 @@ absl::Status JudgeStore(const std::string& text) { return StoreUri::Parse(text).
 absl::Status JudgeCounters(const std::string& text) {
   const absl::StatusOr<StoreUri> uri = StoreUri::Parse(text);
   if (!uri.ok()) return uri.status();
-  if (uri->engine == Engine::kZookeeper) {
-    return absl::InvalidArgumentError("zookeeper has no sequences");
-  }
-  return absl::OkStatus();
+  return internal::CheckKeeps(*uri->engine, internal::kCounters);
 }
 
 absl::Status JudgeTable(const std::string& text) { return TableUri::Parse(text).status(); }
@@ -139,13 +135,8 @@ absl::Status JudgeCeiling(const std::string& store, const std::string& text) {
   const absl::StatusOr<StoreUri> of = StoreUri::Parse(store);
   const absl::StatusOr<StoreUri> uri = StoreUri::Parse(text, "ceiling");
   if (!uri.ok()) return uri.status();
-  if (uri->engine != Engine::kSqlite && uri->engine != Engine::kMysql) {
-    return absl::InvalidArgumentError("a ceiling must be an sqlite or mysql store");
-  }
-  if (!of.ok() || of->engine == Engine::kRedis || of->engine == Engine::kRedisSentinel) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError("only redis needs a ceiling");
+  if (!of.ok()) return absl::OkStatus();
+  return internal::CheckCeiling(*of->engine, *uri->engine);
 }
 
 }  // namespace

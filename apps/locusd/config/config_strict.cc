@@ -8,9 +8,9 @@
 #include "apps/locusd/strict/node_name.h"
 #include "apps/locusd/strict/section_list.h"
 #include "locus/strict_sequencer.h"
-#include "routing/uri/store_uri.h"
 #include "src/base/text/text.h"
 #include "src/http/endpoint.h"
+#include "src/open/store_uri.h"
 
 namespace locus::locusd {
 
@@ -22,16 +22,7 @@ namespace {
 absl::Status JudgeSections(const std::string& text) {
   const absl::StatusOr<StoreUri> uri = StoreUri::Parse(text);
   if (!uri.ok()) return uri.status();
-  switch (uri->engine) {
-    case StoreUri::Engine::kSqlite:
-    case StoreUri::Engine::kMysql:
-    case StoreUri::Engine::kEtcd:
-    case StoreUri::Engine::kLocusd:
-      return absl::OkStatus();
-    default:
-      return absl::InvalidArgumentError(
-          "strict sequences are kept in sqlite, mysql, etcd and locusd stores only");
-  }
+  return internal::CheckKeeps(*uri->engine, internal::kStrictSets);
 }
 
 absl::StatusOr<std::string> ReadNodeName(const std::string& text) {

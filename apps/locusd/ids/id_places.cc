@@ -10,17 +10,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "apps/locusd/ids/late_store.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
+#include "locus/routing/open.h"
 #include "locus/segment_store_set.h"
+#include "routing/open/table_uri.h"
 #include "routing/router/last_good_table.h"
-#include "routing/uri/engines.h"
-#include "routing/uri/first_start.h"
-#include "routing/uri/store_uri.h"
-#include "routing/uri/table_uri.h"
 #include "src/base/os/check.h"
 #include "src/base/os/private_file.h"
 #include "src/base/text/text.h"
 #include "src/http/tls_context.h"
+#include "src/open/engine.h"
+#include "src/open/first_start.h"
+#include "src/open/store_uri.h"
 
 namespace locus::locusd {
 
@@ -212,7 +213,7 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> OpenPublisher(const TableSetting
 
 bool IsCluster(const PlaceSettings& place) {
   const absl::StatusOr<StoreUri> uri = StoreUri::Parse(place.uri);
-  return uri.ok() && uri->engine == StoreUri::Engine::kLocusd;
+  return uri.ok() && uri->engine->Has(internal::kMembers);
 }
 
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenCluster(const PlaceSettings& place) {
@@ -264,12 +265,8 @@ absl::Status CheckUri(const PlaceSettings& place) {
     return CheckUriFiles(*store);
   }
   const absl::StatusOr<TableUri> table = TableUri::Parse(place.uri);
-  const bool has_server =
-      table.ok() && (table->kind == TableUri::Kind::kEtcd || table->kind == TableUri::Kind::kMysql);
-  if (table.ok() && table->kind == TableUri::Kind::kHttp) {
-    return internal::CheckHttpBuilt(place.uri);
-  }
-  return has_server ? CheckUriFiles(table->server) : table.status();
+  if (!table.ok()) return table.status();
+  return table->HasServer() ? CheckUriFiles(table->server) : internal::CheckBuilt(*table);
 }
 
 absl::Status CheckPassword(const PlaceSettings& place) {
@@ -301,7 +298,7 @@ absl::Status CheckSqliteFile(const std::string& path, bool made) {
 
 absl::Status CheckSqlitePlace(const PlaceSettings& place, bool made) {
   const absl::StatusOr<StoreUri> uri = StoreUri::Parse(place.uri);
-  if (!uri.ok() || uri->engine != StoreUri::Engine::kSqlite) return absl::OkStatus();
+  if (!uri.ok() || !uri->engine->is_file) return absl::OkStatus();
   return CheckSqliteFile(uri->path, made);
 }
 
@@ -344,7 +341,7 @@ void CheckLocalPlaces(const IdSettings& settings, const ToldOfKey& tell) {
   }
   if (!settings.table) return;
   const absl::StatusOr<TableUri> table = TableUri::Parse(settings.table->place.uri);
-  if (table.ok() && table->kind == TableUri::Kind::kFile) {
+  if (table.ok() && table->IsFile()) {
     tell("ids.table.place", CheckTableFile(*settings.table));
   }
 }
@@ -354,7 +351,7 @@ std::vector<std::string> KeysOfPlacesToAsk(const IdSettings& settings) {
   for (const NamedPlace& named : PlacesOf(settings)) keys.push_back(named.key);
   if (!settings.table) return keys;
   const absl::StatusOr<TableUri> table = TableUri::Parse(settings.table->place.uri);
-  if (!table.ok() || table->kind != TableUri::Kind::kFile) keys.emplace_back("ids.table.place");
+  if (!table.ok() || !table->IsFile()) keys.emplace_back("ids.table.place");
   return keys;
 }
 

@@ -13,12 +13,12 @@
 #include "apps/locusd/ids/id_settings.h"
 #include "locus/engine/locusd_cluster.h"
 #include "locus/key_ring.h"
+#include "locus/open.h"
 #include "locus/routing/table_publisher.h"
-#include "locus/routing/uri.h"
 #include "locus/worker_lease_store.h"
 
 // Opens the parts of an ID service at the places that its settings name, with the passwords of
-// their files. Errors of all: those of locus/routing/uri.h, of what is opened, and of the
+// their files. Errors of all: those of locus/open.h, of what is opened, and of the
 // password's file.
 namespace locus::locusd {
 

@@ -12,7 +12,7 @@
 
 namespace locus::locusd {
 
-// A place by its URI (locus/routing/uri.h).
+// A place by its URI (locus/open.h, locus/routing/open.h).
 struct PlaceSettings {
   std::string uri;
   std::string password_file = {};  // mode 0600, its first line; empty: no password

@@ -13,7 +13,7 @@
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/strict/peer_calls.h"
 #include "apps/locusd/strict/round_times.h"
-#include "locus/routing/uri.h"
+#include "locus/open.h"
 #include "src/base/os/check.h"
 #include "src/base/os/private_file.h"
 #include "src/base/os/random_word.h"

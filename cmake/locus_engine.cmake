@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# An engine is declared once: what it is built from here, what it keeps in src/open/engines.cc.
+# The libraries that open places by URI, the installed components and the pkg-config files follow.
+
+# locus_engine(name OPTION option SOURCES source... LINKS [PUBLIC|PRIVATE] library...
+#              DESCRIPTION text [OPENS source object]): the library locus::<name>, where the option is on.
+# OPENS: the source with the Openers or TableOpeners of the engine, and their name. It is compiled
+# into the library of locus_open_engines, not into that of the engine.
+function(locus_engine name)
+  cmake_parse_arguments(PARSE_ARGV 1 ENGINE "" "OPTION;DESCRIPTION" "SOURCES;LINKS;OPENS")
+  set_property(GLOBAL APPEND PROPERTY LOCUS_ENGINES ${name})
+  foreach(fact DESCRIPTION LINKS OPENS)
+    set_property(GLOBAL PROPERTY LOCUS_ENGINE_${name}_${fact} "${ENGINE_${fact}}")
+  endforeach()
+  if(ENGINE_OPENS)
+    set_property(DIRECTORY APPEND PROPERTY LOCUS_OPENED ${name})
+  endif()
+  if(${ENGINE_OPTION})
+    locus_library(${name} ${ENGINE_SOURCES})
+    target_link_libraries(locus_${name} ${ENGINE_LINKS})
+  endif()
+endfunction()
+
+# locus_open_engines(library list): the library opens the engines of this folder that have OPENS.
+# `list` is its source that names them all: LOCUS_OPENS_<NAME> is there the address of the object, or
+# nullptr where the engine is left out. An engine that is turned on later compiles only this source again.
+function(locus_open_engines library list)
+  get_property(engines DIRECTORY PROPERTY LOCUS_OPENED)
+  set(definitions "")
+  foreach(name IN LISTS engines)
+    get_property(opens GLOBAL PROPERTY LOCUS_ENGINE_${name}_OPENS)
+    list(POP_FRONT opens source object)
+    string(TOUPPER LOCUS_OPENS_${name} definition)
+    if(TARGET locus_${name})
+      locus_option_sources(locus_${library} ${source})
+      target_link_libraries(locus_${library} PRIVATE locus::${name})
+      list(APPEND definitions ${definition}=&${object})
+    else()
+      list(APPEND definitions ${definition}=nullptr)
+    endif()
+  endforeach()
+  set_source_files_properties(${list} PROPERTIES COMPILE_DEFINITIONS "${definitions}" LOCUS_ALONE ON)
+  set_property(GLOBAL PROPERTY LOCUS_OPENED_BY_${library} "${engines}")
+endfunction()
+
+# locus_engine_needs(variable name...): the targets of client libraries that users of these engines
+# need, those of the engines below them included.
+function(locus_engine_needs variable)
+  set(needs "")
+  foreach(name ${ARGN})
+    if(NOT TARGET locus_${name})
+      continue()
+    endif()
+    get_property(links GLOBAL PROPERTY LOCUS_ENGINE_${name}_LINKS)
+    foreach(link IN LISTS links)
+      string(REGEX REPLACE "::.*" "" package "${link}")
+      get_property(is_optional GLOBAL PROPERTY LOCUS_PACKAGE_${package}_DEBIAN SET)
+      if(package STREQUAL "locus")
+        string(REPLACE "locus::" "" below "${link}")
+        locus_engine_needs(below ${below})
+        list(APPEND needs ${below})
+      elseif(is_optional)
+        list(APPEND needs ${link})
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES needs)
+  set(${variable} ${needs} PARENT_SCOPE)
+endfunction()
+
+# locus_engine_pkgconfig(requires libs name): what the pkg-config file of an engine requires, and what it
+# links by name because that has no pkg-config file.
+function(locus_engine_pkgconfig requires libs name)
+  set(found "")
+  set(more "")
+  get_property(links GLOBAL PROPERTY LOCUS_ENGINE_${name}_LINKS)
+  foreach(link IN LISTS links)
+    string(REGEX REPLACE "::.*" "" package "${link}")
+    get_property(pkgconfig GLOBAL PROPERTY LOCUS_PACKAGE_${package}_PKGCONFIG)
+    get_property(linked GLOBAL PROPERTY LOCUS_PACKAGE_${package}_LIBS)
+    if(package STREQUAL "locus")
+      string(REPLACE "::" "-" link "${link}")
+      string(APPEND found " ${link} = ${PROJECT_VERSION}")
+    elseif(package STREQUAL "absl")
+      string(REPLACE "::" "_" link "${link}")
+      string(APPEND found " ${link}")
+    elseif(pkgconfig)
+      string(APPEND found " ${pkgconfig}")
+    elseif(linked)
+      string(APPEND more " ${linked}")
+    endif()
+  endforeach()
+  string(STRIP "${found}" found)
+  set(${requires} "${found}" PARENT_SCOPE)
+  set(${libs} "${more}" PARENT_SCOPE)
+endfunction()
