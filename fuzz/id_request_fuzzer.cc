@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (request.path.size() < target.size()) request.query = target.substr(request.path.size() + 1);
   request.headers.emplace_back("Accept", TakeLine(text, '\n'));
   request.body = text;
-  if (!locus::locusd::IsIdPath(request)) return 0;
+  if (locus::locusd::IdRoutes().Find(request.path).path == nullptr) return 0;
   auto understood = locus::locusd::Understand(request, parts);
   if (!understood.ok()) {
     Check(absl::IsInvalidArgument(understood.status()) || absl::IsNotFound(understood.status()));

@@ -19,8 +19,6 @@
 #include "src/base/os/check.h"
 #include "src/base/text/text.h"
 #include "src/cluster/api/api.h"
-#include "src/cluster/api/store_calls.h"
-#include "src/cluster/api/tokens.h"
 #include "src/cluster/api/wrong_clock.h"
 #include "src/cluster/node/member_address.h"
 #include "src/http/tls_context.h"
@@ -34,18 +32,6 @@ using internal::Quoted;
 using raft::NodeStatus;
 
 namespace {
-
-Scopes ScopesOf(const http::ServerRequest& request) {
-  if (cluster_api::IsForOperators(request)) return {Scope::kOperate};
-  // Who leases cannot make anything repeat; who sets a counter or changes its rule can, and who
-  // takes a strict section from its owner breaks its order.
-  const bool shows_nodes =
-      request.path == "/v1/status" || request.path == "/v1/members" || request.path == "/v1/time";
-  if (request.method == "GET" && shows_nodes) return {Scope::kRead, Scope::kOperate};
-  const Scope what = cluster_api::IsOfNumbers(request.path) ? Scope::kStore : Scope::kLeases;
-  if (request.method == "GET") return {what, Scope::kRead};
-  return {what};
-}
 
 absl::StatusOr<std::unique_ptr<raft::LogStore>> OpenStore(const Config& config,
                                                           ClusterRole::Start start, Log& log) {
@@ -219,8 +205,9 @@ class ClusterRole::Rep {
  private:
   absl::Status MakeApi() {
     cluster_api::ApiOptions options;
-    options.admit = [this](const http::ServerRequest& request) -> cluster_api::Admission {
-      AccessControl::Decision decision = door_.decide(request, ScopesOf(request));
+    options.admit = [this](const http::ServerRequest& request,
+                           Scopes any_of) -> cluster_api::Admission {
+      AccessControl::Decision decision = door_.decide(request, any_of);
       return {std::move(decision.access.client), std::move(decision.refusal)};
     };
     options.tls = config_.api.tls.has_value();
@@ -351,14 +338,7 @@ absl::StatusOr<std::unique_ptr<ClusterRole>> ClusterRole::Open(const Config& con
   return std::unique_ptr<ClusterRole>(new ClusterRole(std::move(rep)));
 }
 
-bool ClusterRole::Owns(const http::ServerRequest& request) const {
-  const std::string_view path = request.path;
-  return path == "/v1/status" || path == "/v1/time" || path == "/v1/time:advance" ||
-         path == "/v1/members" || path.starts_with("/v1/members/") || path == "/v1/leases" ||
-         path.starts_with("/v1/leases/") || path.starts_with("/v1/spaces/") ||
-         cluster_api::IsOfStore(path);
-}
-Scopes ClusterRole::Needs(const http::ServerRequest& request) const { return ScopesOf(request); }
+const http_api::RouteTable& ClusterRole::Routes() const { return cluster_api::Api::Routes(); }
 void ClusterRole::Handle(http::ServerRequest request, const Access&,
                          http::Server::Respond respond) {
   rep_->api().Handle(std::move(request), std::move(respond));

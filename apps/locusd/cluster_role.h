@@ -46,8 +46,7 @@ class ClusterRole : public Handler {
   // Like kill -9: hands nothing over.
   ~ClusterRole() override;
 
-  bool Owns(const http::ServerRequest& request) const override;
-  Scopes Needs(const http::ServerRequest& request) const override;
+  const http_api::RouteTable& Routes() const override;
   void Handle(http::ServerRequest request, const Access& access,
               http::Server::Respond respond) override;
   bool AdmitsItself() const override { return true; }

@@ -18,6 +18,7 @@
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/ids/id_service.h"
 #include "apps/locusd/ids/running.h"
+#include "apps/locusd/openapi/openapi.h"
 #include "apps/locusd/strict/strict_service.h"
 #include "locus/audit_hooks.h"
 #include "locus/version.h"
@@ -238,6 +239,7 @@ class Daemon::Rep {
 
   void MakeFront(std::shared_ptr<AccessControl> access) {
     FrontOptions options;
+    options.document = OpenApiText;
     options.rate.per_second = static_cast<double>(config_.api.rate);
     options.rate.burst = static_cast<double>(config_.api.burst);
     options.most_under_way = config_.api.under_way;

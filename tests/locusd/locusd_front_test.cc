@@ -140,10 +140,16 @@ TEST(AccessControlTest, NamesAndTokensGivenTwice_AreRefusedWithoutTheToken) {
 // Answers what it was asked, when the test says so.
 class Echo : public Handler {
  public:
-  bool Owns(const ServerRequest& request) const override {
-    return request.path.starts_with("/echo");
+  const http_api::RouteTable& Routes() const override {
+    static constexpr http_api::RouteTo<int> kRoutes[] = {
+        {{"GET", "/echo", {Scope::kIds}, "getEcho"}, 0},
+        {{"POST", "/echo", {Scope::kIds}, "postEcho"}, 0},
+        {{"PUT", "/echo/{id}", {Scope::kIds}, "putEcho"}, 0},
+        {{"DELETE", "/echo/{id}", {Scope::kIds}, "deleteEcho"}, 0},
+    };
+    static const http_api::RouteTable table(kRoutes);
+    return table;
   }
-  Scopes Needs(const ServerRequest&) const override { return {Scope::kIds}; }
   void Handle(ServerRequest request, const Access& access, http::Server::Respond respond) override {
     last = std::move(request);
     client = access.client;

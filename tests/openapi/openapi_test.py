@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives real processes of locusd through every answer that openapi.json has, and fails if one was
-not seen, or if an answer was not in it.
+"""Drives real processes of locusd through every answer that its /openapi.json has, and fails if one
+was not seen, or if an answer was not in it. Also holds the table of paths in the docs to it.
 
-usage: openapi_test.py LOCUSD OPENAPI_JSON
+usage: openapi_test.py LOCUSD LOCUS CONSOLE_PAGE DOCS
 """
 import concurrent.futures
+import glob
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import sqlite3
 import sys
 import tempfile
 import traceback
+import urllib.request
 
 from console import compare_with_the_page, try_console, try_without_a_table
 from contract import DEADLINE, Contract, Server, wait
@@ -198,7 +200,7 @@ def try_tokens(world, server, few):
 
 def try_methods(contract, server):
     for _, path, item in contract.paths:
-        for name in ("space", "worker", "name", "type", "id"):
+        for name in ("space", "set", "worker", "name", "type", "id"):
             path = path.replace("{%s}" % name, "1")
         for method in ("GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE"):
             if method == "OPTIONS" or (method.lower() not in item and (method, "get" in item) != ("HEAD", True)):
@@ -274,16 +276,37 @@ leases = "redis://127.0.0.1:{free_port()}"
     try_without_a_table(server)
 
 
-def main(locusd, locus, path):
-    with open(path, encoding="utf-8") as text:
-        contract = Contract(json.load(text))
+def table_of_paths(document):
+    """Its rows in the docs: paths by tags, each with its methods and scopes."""
+    rows = ["| path | method | scope | what it does |", "| --- | --- | --- | --- |"]
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            scopes = " or ".join(f"`{scope}`" for scope in operation.get("x-scopes", [])) or "none"
+            rows.append(f"| `{path}` | {method.upper()} | {scopes} | {operation['summary']} |")
+    return "\n".join(rows) + "\n"
+
+
+def compare_with_the_docs(contract, docs):
+    page = glob.glob(os.path.join(docs, "**", "http-paths.md"), recursive=True)[0]
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    begin, end = "<!-- paths of /openapi.json -->\n", "<!-- end of paths -->"
+    wanted = table_of_paths(contract.document)
+    if text.split(begin)[-1].split(end)[0].strip() != wanted.strip():
+        contract.wrong.append(f"{page}: between {begin.strip()} and {end} should be:\n{wanted}")
+
+
+def main(locusd, locus, web, docs):
     with tempfile.TemporaryDirectory() as directory:
-        web = os.path.join(os.path.dirname(os.path.dirname(path)), "console", "web")
-        world = World(locusd, locus, contract, directory, web)
+        world = World(locusd, locus, None, directory, web)
         try:
-            drive(world, contract)
+            laptop = world.laptop("laptop")
+            with urllib.request.urlopen(f"http://{laptop.address}/openapi.json") as answer:
+                contract = world.contract = laptop.contract = Contract(json.load(answer))
+            compare_with_the_docs(contract, docs)
+            drive(world, contract, laptop)
         except (OSError, ValueError, KeyError, AssertionError, TimeoutError) as error:
-            contract.wrong.append(f"the test ended early: {error!r}")
+            world.contract.wrong.append(f"the test ended early: {error!r}")
             traceback.print_exc()
         finally:
             world.close()
@@ -296,8 +319,7 @@ def main(locusd, locus, path):
     return 1 if contract.wrong or missing else 0
 
 
-def drive(world, contract):
-    laptop = world.laptop("laptop")
+def drive(world, contract, laptop):
     few, all_of_it = world.token("few"), world.token("all")
     with open(world.path("table.json"), "w", encoding="ascii") as out:
         json.dump(TABLE, out)

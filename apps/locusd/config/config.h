@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "apps/locusd/front/access.h"
-#include "apps/locusd/front/scope.h"
 #include "apps/locusd/ids/id_settings.h"
 #include "apps/locusd/strict/strict_settings.h"
 #include "apps/shared/toml/toml_section.h"

@@ -36,6 +36,8 @@ using cluster_api::ProblemAnswer;
 using http::Server;
 using http::ServerAnswer;
 using http::ServerRequest;
+using http_api::RouteTable;
+using http_api::RouteTo;
 using internal::MutexLock;
 
 namespace {
@@ -62,27 +64,6 @@ ServerAnswer AnswerOf(absl::StatusOr<std::string> body) {
     default:
       return Guarded(ProblemAnswer(status));
   }
-}
-
-std::string MovesJson(const RoutingTable& table, const std::string& file,
-                      const MovesWatch::State& state) {
-  json::value looked_at, error, path;
-  if (state.looked_at != absl::InfinitePast()) looked_at = absl::ToUnixMillis(state.looked_at);
-  if (!state.error.ok()) {
-    error = json::string(state.error.message().data(), state.error.message().size());
-  }
-  if (!file.empty()) path = json::string(file);
-  return absl::StrCat(
-      "{\"epoch\":", table.epoch(), ",\"table_moves\":", TableMovesJson(table),
-      ",\"moves\":", state.seen.moves, ",\"file\":", json::serialize(path),
-      ",\"looked_at_ms\":", json::serialize(looked_at), ",\"error\":", json::serialize(error),
-      ",\"unheard\":", json::serialize(json::value(json::string(state.seen.unheard))), "}");
-}
-
-// Where nobody looks at the shards.
-std::string MovesJsonOfTable(const RoutingTable& table) {
-  const MovesWatch::State nothing;
-  return MovesJson(table, "", nothing);
 }
 
 // The parts, and who looks at their moves.
@@ -151,24 +132,21 @@ class ConsoleApi::Rep {
     return absl::OkStatus();
   }
 
-  bool Owns(const ServerRequest& request) const {
-    const PathOf* const path = FindConsolePath(request.path);
-    if (path == nullptr) return FindPageFile(request.path) != nullptr;
-    const bool leases = path->path == ConsolePath::kLeases || path->path == ConsolePath::kMembers;
-    return !leases || !options_.leases_elsewhere;
-  }
-
   void Handle(ServerRequest request, const Access& access, Server::Respond respond) {
-    const PathOf* const path = FindConsolePath(request.path);
-    if (path == nullptr) return respond(AnswerWithPage(*FindPageFile(request.path), request));
+    const auto* const route = http_api::FindRoute<Handler>(Table(), request.method, request.path);
+    if (route == nullptr) return respond(AnswerOf(absl::NotFoundError("there is no such path")));
+    if (route->handler == &Rep::Page)
+      return Page({std::move(request), {}, access, std::move(respond)});
     ++requests_;
-    if (path->post) {
+    if (route->method == "POST") {
       if (auto refusal = RefuseForeign(request)) return respond(Guarded(*std::move(refusal)));
     }
     absl::StatusOr<Query> query = Query::Parse(request.query);
     if (!query.ok()) return respond(AnswerOf(query.status()));
-    Answer(path->path, *std::move(query), std::move(request), access, std::move(respond));
+    (this->*route->handler)({std::move(request), *std::move(query), access, std::move(respond)});
   }
+
+  static const RouteTable& Table();
 
   std::string Metrics() const {
     const EventHub::Stats events = hub_.stats();
@@ -184,60 +162,61 @@ class ConsoleApi::Rep {
  private:
   using ShownPtr = std::shared_ptr<Shown>;
   using Job = std::function<absl::StatusOr<std::string>(Shown&)>;
+  struct Asked {
+    ServerRequest request;
+    Query query;
+    const Access& access;
+    Server::Respond respond;
+  };
+  using Handler = void (Rep::*)(Asked);
 
-  void Answer(ConsolePath path, Query query, ServerRequest request, const Access& access,
-              Server::Respond respond) {
-    const std::string body = std::move(request.body);
-    const bool may_decode = access.scopes.Has(Scope::kDecode);
-    switch (path) {
-      case ConsolePath::kSession:
-        return respond(AnswerOf(Session(access)));
-      case ConsolePath::kEvents:
-        return respond(Events(request.head_only));
-      case ConsolePath::kMoves:
-        return Moves(std::move(respond));
-      case ConsolePath::kStats:
-        return respond(AnswerOf(Stats()));
-      case ConsolePath::kTable:
-        return Wait([query](Shown& s) { return s.places.TableOf(query); }, std::move(respond));
-      case ConsolePath::kHistory:
-        return Wait([query](Shown& s) { return s.places.History(query); }, std::move(respond));
-      case ConsolePath::kDiff:
-        return Wait([query](Shown& s) { return s.places.Diff(query); }, std::move(respond));
-      case ConsolePath::kShards:
-        return Wait([this](Shown& s) { return Shards(s); }, std::move(respond));
-      case ConsolePath::kPlan:
-        return Wait([this, body](Shown& s) { return s.places.Plan(body, Load().first); },
-                    std::move(respond));
-      case ConsolePath::kPublish:
-        return Wait(
-            [this, body,
-             by = ConsolePublication{.client = access.client,
-                                     .peer = request.peer,
-                                     .request_id = std::string(request.Header("X-Request-Id"))}](
-                Shown& s) mutable {
-              by.answer = s.places.Publish(body, by);
-              if (by.answer.ok()) {
-                by.place = s.places.table_place();
-                const json::value answer = json::parse(*by.answer);
-                by.epoch = answer.at("epoch").to_number<uint64_t>();
-                by.change = answer.at("diff").at("text").as_string();
-                by.already = answer.at("already").as_bool();
-                if (!by.already) ++publications_;
-              }
-              if (options_.on_publication) options_.on_publication(by);
-              return by.answer;
-            },
-            std::move(respond));
-      case ConsolePath::kInspect:
-        return respond(AnswerOf(shown_.load()->places.Inspect(query, may_decode)));
-      case ConsolePath::kLeases:
-        return Wait([query](Shown& s) { return s.places.Leases(query); }, std::move(respond));
-      case ConsolePath::kMembers:
-        return Wait([](Shown& s) { return s.places.Members(); }, std::move(respond));
-      case ConsolePath::kTypes:
-        return Wait([query](Shown& s) { return s.places.Types(query); }, std::move(respond));
-    }
+  void Page(Asked a) {
+    const PageFile* const file = FindPageFile(a.request.path);
+    a.respond(file != nullptr ? AnswerWithPage(*file, a.request)
+                              : AnswerOf(absl::NotFoundError("no page")));
+  }
+  void StreamEvents(Asked a) { a.respond(Events(a.request.head_only)); }
+  void ShowStats(Asked a) { a.respond(AnswerOf(Stats())); }
+  void ShowShards(Asked a) {
+    Wait([this](Shown& s) { return Shards(s); }, std::move(a.respond));
+  }
+  void ShowMembers(Asked a) {
+    Wait([](Shown& s) { return s.places.Members(); }, std::move(a.respond));
+  }
+  void Inspect(Asked a) {
+    a.respond(
+        AnswerOf(shown_.load()->places.Inspect(a.query, a.access.scopes.Has(Scope::kDecode))));
+  }
+  // What a place answers to a query.
+  template <auto kLook>
+  void Show(Asked a) {
+    Wait([query = std::move(a.query)](Shown& s) { return (s.places.*kLook)(query); },
+         std::move(a.respond));
+  }
+  void Plan(Asked a) {
+    Wait([this,
+          body = std::move(a.request.body)](Shown& s) { return s.places.Plan(body, Load().first); },
+         std::move(a.respond));
+  }
+  void Publish(Asked a) {
+    ConsolePublication by{.client = a.access.client,
+                          .peer = a.request.peer,
+                          .request_id = std::string(a.request.Header("X-Request-Id"))};
+    Wait(
+        [this, body = std::move(a.request.body), by = std::move(by)](Shown& s) mutable {
+          by.answer = s.places.Publish(body, by);
+          if (by.answer.ok()) {
+            by.place = s.places.table_place();
+            const json::value answer = json::parse(*by.answer);
+            by.epoch = answer.at("epoch").to_number<uint64_t>();
+            by.change = answer.at("diff").at("text").as_string();
+            by.already = answer.at("already").as_bool();
+            if (!by.already) ++publications_;
+          }
+          if (options_.on_publication) options_.on_publication(by);
+          return by.answer;
+        },
+        std::move(a.respond));
   }
 
   // For what may take a while.
@@ -256,7 +235,8 @@ class ConsoleApi::Rep {
                       });
   }
 
-  std::string Session(const Access& access) const {
+  void Session(Asked a) { a.respond(AnswerOf(SessionOf(a.access))); }
+  std::string SessionOf(const Access& access) const {
     json::array scopes;
     for (const Scope scope : {Scope::kRead, Scope::kPublish, Scope::kDecode}) {
       if (access.scopes.Has(scope)) scopes.push_back(json::string(std::string(ToString(scope))));
@@ -326,13 +306,14 @@ class ConsoleApi::Rep {
     return Guarded(std::move(answer));
   }
 
-  void Moves(Server::Respond respond) {
+  void Moves(Asked a) {
+    const Server::Respond respond = std::move(a.respond);
     const ShownPtr shown = shown_.load();
     const absl::StatusOr<std::shared_ptr<const RoutingTable>> table = shown->places.Table();
     if (!table.ok()) return respond(AnswerOf(table.status()));
     if (shown->moves == nullptr) return respond(AnswerOf(MovesJsonOfTable(**table)));
     shown->moves->Ask([table = *table, file = shown->places.parts().move_file,
-                       respond = std::move(respond)](absl::StatusOr<MovesWatch::State> state) {
+                       respond](absl::StatusOr<MovesWatch::State> state) {
       if (!state.ok()) return respond(AnswerOf(state.status()));
       respond(AnswerOf(MovesJson(*table, file, *state)));
     });
@@ -456,6 +437,38 @@ class ConsoleApi::Rep {
   std::thread ticker_;
 };
 
+const RouteTable& ConsoleApi::Rep::Table() {
+  static constexpr RouteTo<Handler> kRoutes[] = {
+      {{"GET", "/v1/console/session", {}, "consoleSession", "", "ConsoleSession"}, &Rep::Session},
+      {{"GET", "/v1/table", {Scope::kRead}, "table", "", "Table"},
+       &Rep::Show<&ConsolePlaces::TableOf>},
+      {{"GET", "/v1/table/history", {Scope::kRead}, "tableHistory", "", "TableHistory"},
+       &Rep::Show<&ConsolePlaces::History>},
+      {{"GET", "/v1/table/diff", {Scope::kRead}, "tableDiff", "", "TableDiff"},
+       &Rep::Show<&ConsolePlaces::Diff>},
+      {{"GET", "/v1/shards", {Scope::kRead}, "shards", "", "Shards"}, &Rep::ShowShards},
+      {{"GET", "/v1/moves", {Scope::kRead}, "moves", "", "Moves"}, &Rep::Moves},
+      {{"GET", "/v1/events", {Scope::kRead}, "events"}, &Rep::StreamEvents},
+      {{"POST", "/v1/plan", {Scope::kRead}, "plan", "PlanRequest", "PlanAnswer"}, &Rep::Plan},
+      {{"POST", "/v1/plan:publish", {Scope::kPublish}, "publish", "PublishRequest", "Published"},
+       &Rep::Publish},
+      {{"GET", "/v1/stats", {Scope::kRead}, "stats", "", "Stats"}, &Rep::ShowStats},
+      {{"GET", "/v1/inspect", {Scope::kRead}, "inspect", "", "InspectedId"}, &Rep::Inspect},
+      {{"GET", "/v1/types", {Scope::kRead}, "numberTypes", "", "NumberTypes"},
+       &Rep::Show<&ConsolePlaces::Types>},
+      // Of a cluster elsewhere; where this process is one of its nodes, the cluster's API answers.
+      {{"GET", "/v1/leases", {Scope::kRead}, ""}, &Rep::Show<&ConsolePlaces::Leases>},
+      {{"GET", "/v1/members", {Scope::kRead}, ""}, &Rep::ShowMembers},
+      {{"GET", "/", {}, "consolePage"}, &Rep::Page},
+      {{"GET", "/index.html", {}, "consoleIndex"}, &Rep::Page},
+      {{"GET", "/console.js", {}, "consoleScript"}, &Rep::Page},
+      {{"GET", "/console.css", {}, "consoleStyle"}, &Rep::Page},
+      {{"GET", "/icon.svg", {}, "consoleIcon"}, &Rep::Page},
+  };
+  static const RouteTable* const table = new RouteTable(kRoutes);
+  return *table;
+}
+
 ConsoleApi::ConsoleApi(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 ConsoleApi::~ConsoleApi() = default;
 
@@ -472,12 +485,7 @@ absl::StatusOr<std::unique_ptr<ConsoleApi>> ConsoleApi::Make(ConsoleParts parts,
 }
 
 absl::Status ConsoleApi::Replace(ConsoleParts parts) { return rep_->Replace(std::move(parts)); }
-bool ConsoleApi::Owns(const ServerRequest& request) const { return rep_->Owns(request); }
-Scopes ConsoleApi::Needs(const ServerRequest& request) const {
-  const PathOf* const path = FindConsolePath(request.path);
-  if (path == nullptr || path->path == ConsolePath::kSession) return {};
-  return path->path == ConsolePath::kPublish ? Scopes{Scope::kPublish} : Scopes{Scope::kRead};
-}
+const RouteTable& ConsoleApi::Table() { return Rep::Table(); }
 void ConsoleApi::Handle(ServerRequest request, const Access& access, Server::Respond respond) {
   rep_->Handle(std::move(request), access, std::move(respond));
 }

@@ -79,8 +79,7 @@ struct ConsoleOptions {
 // The operator's console: its page, which is built in, and what the page asks. web/src/api.ts says
 // what each path takes and answers.
 //
-// Scopes: the page and /v1/console/session need no token. All else needs kRead, and
-// /v1/plan:publish kPublish. /v1/inspect tells the order ID behind an order_no only with kDecode.
+// /v1/inspect tells the order ID behind an order_no only with kDecode.
 // What a page sends to change something needs a JSON content type and the header Locus-Console,
 // which no page of another origin can send; its Origin and Sec-Fetch-Site are compared, too.
 //
@@ -100,8 +99,8 @@ class ConsoleApi : public Handler {
   // All or nothing: after an error of Make the parts stay as they were.
   absl::Status Replace(ConsoleParts parts);
 
-  bool Owns(const http::ServerRequest& request) const override;
-  Scopes Needs(const http::ServerRequest& request) const override;
+  static const http_api::RouteTable& Table();
+  const http_api::RouteTable& Routes() const override { return Table(); }
   void Handle(http::ServerRequest request, const Access& access,
               http::Server::Respond respond) override;
   std::string Metrics() const override;

@@ -17,34 +17,6 @@ using http::ServerRequest;
 using internal::Quoted;
 using internal::ToAbsl;
 
-namespace {
-
-constexpr PathOf kPaths[] = {
-    {"/v1/console/session", ConsolePath::kSession},
-    {"/v1/table", ConsolePath::kTable},
-    {"/v1/table/history", ConsolePath::kHistory},
-    {"/v1/table/diff", ConsolePath::kDiff},
-    {"/v1/shards", ConsolePath::kShards},
-    {"/v1/moves", ConsolePath::kMoves},
-    {"/v1/events", ConsolePath::kEvents},
-    {"/v1/plan", ConsolePath::kPlan, true},
-    {"/v1/plan:publish", ConsolePath::kPublish, true},
-    {"/v1/stats", ConsolePath::kStats},
-    {"/v1/inspect", ConsolePath::kInspect},
-    {"/v1/leases", ConsolePath::kLeases},
-    {"/v1/members", ConsolePath::kMembers},
-    {"/v1/types", ConsolePath::kTypes},
-};
-
-}  // namespace
-
-const PathOf* FindConsolePath(std::string_view text) {
-  for (const PathOf& each : kPaths) {
-    if (each.text == text) return &each;
-  }
-  return nullptr;
-}
-
 std::optional<ServerAnswer> RefuseForeign(const ServerRequest& request) {
   const std::string_view type = request.Header("Content-Type");
   if (!absl::StartsWithIgnoreCase(ToAbsl(type), "application/json")) {

@@ -3,36 +3,10 @@
 #define LOCUS_APPS_LOCUSD_CONSOLE_CONSOLE_REQUEST_H_
 
 #include <optional>
-#include <string_view>
 
 #include "src/http/server.h"
 
 namespace locus::locusd {
-
-// What the console answers, beside its page.
-enum class ConsolePath {
-  kSession,
-  kTable,
-  kHistory,
-  kDiff,
-  kShards,
-  kMoves,
-  kEvents,
-  kPlan,
-  kPublish,
-  kStats,
-  kInspect,
-  kLeases,
-  kMembers,
-  kTypes,
-};
-struct PathOf {
-  std::string_view text;
-  ConsolePath path;
-  bool post = false;  // otherwise it is read, by GET or HEAD
-};
-// nullptr: there is none.
-const PathOf* FindConsolePath(std::string_view text);
 
 // Why a request that plans or changes something is not taken: 415, its body is no JSON; 403, the
 // header Locus-Console is missing, or a page of another origin sends it. Such a page can neither

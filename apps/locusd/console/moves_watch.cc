@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/console/moves_watch.h"
 
+#include <boost/json.hpp>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "apps/locusd/console/table_answers.h"
 #include "apps/locusd/front/access.h"
 
 namespace locus::locusd {
+
+namespace json = boost::json;
 
 using internal::MutexLock;
 
@@ -99,6 +103,26 @@ void MovesWatch::Run() {
     waiting = std::exchange(waiting_, {});
   }
   for (const auto& told : waiting) told(absl::UnavailableError("this process ends"));
+}
+
+std::string MovesJson(const RoutingTable& table, const std::string& file,
+                      const MovesWatch::State& state) {
+  json::value looked_at, error, path;
+  if (state.looked_at != absl::InfinitePast()) looked_at = absl::ToUnixMillis(state.looked_at);
+  if (!state.error.ok()) {
+    error = json::string(state.error.message().data(), state.error.message().size());
+  }
+  if (!file.empty()) path = json::string(file);
+  return absl::StrCat(
+      "{\"epoch\":", table.epoch(), ",\"table_moves\":", TableMovesJson(table),
+      ",\"moves\":", state.seen.moves, ",\"file\":", json::serialize(path),
+      ",\"looked_at_ms\":", json::serialize(looked_at), ",\"error\":", json::serialize(error),
+      ",\"unheard\":", json::serialize(json::value(json::string(state.seen.unheard))), "}");
+}
+
+std::string MovesJsonOfTable(const RoutingTable& table) {
+  const MovesWatch::State nothing;
+  return MovesJson(table, "", nothing);
 }
 
 }  // namespace locus::locusd

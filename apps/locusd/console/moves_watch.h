@@ -64,6 +64,12 @@ class MovesWatch {
   std::thread thread_;
 };
 
+// JSON of GET /v1/moves. `file`: the move file.
+std::string MovesJson(const RoutingTable& table, const std::string& file,
+                      const MovesWatch::State& state);
+// The same where nobody looks at the shards.
+std::string MovesJsonOfTable(const RoutingTable& table);
+
 }  // namespace locus::locusd
 
 #endif  // LOCUS_APPS_LOCUSD_CONSOLE_MOVES_WATCH_H_

@@ -11,12 +11,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "apps/locusd/front/scope.h"
 #include "src/base/os/private_file.h"
 #include "src/http/api/rate_limit.h"
+#include "src/http/api/scope.h"
 #include "src/http/server.h"
 
 namespace locus::locusd {
+
+using http_api::ParseScope;
+using http_api::Scope;
+using http_api::Scopes;
 
 // The time of a clock that nobody sets.
 inline absl::Duration SteadyNow() {

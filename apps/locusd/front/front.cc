@@ -3,19 +3,21 @@
 
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "apps/locusd/front/replaceable.h"
 #include "apps/locusd/front/request_id.h"
-#include "apps/locusd/openapi/openapi.h"
+#include "src/base/os/check.h"
 #include "src/base/os/loopback.h"
 #include "src/base/run/seldom.h"
 #include "src/base/text/text.h"
 #include "src/cluster/api/call.h"
-#include "src/cluster/api/traceparent.h"
+#include "src/http/api/traceparent.h"
 #include "src/http/endpoint.h"
 #include "src/metrics/metrics.h"
 
@@ -31,7 +33,18 @@ using SteadyClock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::string_view kOpenApi = "/openapi.json";
+using http_api::Route;
+using http_api::RouteTable;
+using http_api::RouteTo;
+
+// What Front answers without a handler.
+enum class Own { kHealth, kReady, kMetrics, kOpenApi };
+constexpr RouteTo<Own> kOwnRoutes[] = {
+    {{"GET", "/healthz", {}, "health"}, Own::kHealth},
+    {{"GET", "/readyz", {}, "ready"}, Own::kReady},
+    {{"GET", "/metrics", {Scope::kRead}, "metrics"}, Own::kMetrics},
+    {{"GET", "/openapi.json", {}, "openapi"}, Own::kOpenApi},
+};
 
 std::string HostOf(std::string_view text) {
   const absl::StatusOr<http::Endpoint> endpoint = http::Endpoint::Parse(text);
@@ -131,11 +144,9 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
 
   bool ReadsBody(const ServerRequest& request) const {
     if (WrongHost(request) || IsEncoded(request)) return false;
-    const Handler* const handler = HandlerOf(request);
-    if (handler == nullptr) return false;
-    const std::string& allow = AllowOf(request.path);
-    if (!allow.empty() && !Allows(allow, request.method)) return false;
-    const Scopes any_of = handler->Needs(request);
+    const Target target = TargetOf(request);
+    if (target.handler == nullptr || target.route == nullptr) return false;
+    const Scopes any_of = target.route->scopes;
     return !any_of.empty() && access_.load()->Admits(request, any_of, absl::Now());
   }
 
@@ -149,10 +160,11 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   void Handle(ServerRequest request, Server::Respond respond) {
     auto pending =
         std::make_shared<Pending>(shared_from_this(), TakeRequestId(request), std::move(respond));
-    Handler* const handler = HandlerOf(request);
+    const Target target = TargetOf(request);
+    Handler* const handler = target.handler;
     const bool wrong_host = WrongHost(request);
     if (!wrong_host) {
-      if (auto answer = AnswerToMethod(request, handler)) return pending->Give(*std::move(answer));
+      if (auto answer = AnswerToMethod(request, target)) return pending->Give(*std::move(answer));
     }
     if (handler != nullptr && handler->AdmitsItself() && !wrong_host && !request.body_unread) {
       return handler->Handle(std::move(request), {},
@@ -162,11 +174,11 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
       pending->event = EventOf(request, pending->id);
     }
     Access access;
-    std::optional<ServerAnswer> answer = Refuse(request, handler, wrong_host, access);
+    std::optional<ServerAnswer> answer = Refuse(request, target, wrong_host, access);
     if (pending->event) pending->event->client = access.client;
     if (!answer && IsEncoded(request)) answer = EncodedAnswer(request);
-    if (!answer && handler == nullptr) answer = OwnAnswer(request);
-    if (!answer && request.body_unread && !handler->Needs(request).empty()) {
+    if (!answer && handler == nullptr) answer = OwnAnswer(request, target.route);
+    if (!answer && request.body_unread && !target.route->scopes.empty()) {
       // ReadsBody decided by tokens that were replaced since.
       answer = ProblemAnswer(absl::UnavailableError("the tokens changed meanwhile: send it again"));
     }
@@ -218,16 +230,9 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
             request.peer,
             "",
             id,
-            ToString(cluster_api::ParseTraceparent(request.Header("traceparent"))),
+            ToString(http_api::TraceOf(request)),
             0,
             {}};
-  }
-  static bool IsHealth(const ServerRequest& request) {
-    return request.path == "/healthz" || request.path == "/readyz";
-  }
-  // Answered without a handler.
-  static bool IsOwn(const ServerRequest& request) {
-    return IsHealth(request) || request.path == "/metrics" || request.path == kOpenApi;
   }
   static bool IsRead(const ServerRequest& request) {
     return request.method == "GET" || request.method == "HEAD";
@@ -245,20 +250,36 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     return made;
   }
 
-  Handler* HandlerOf(const ServerRequest& request) const {
-    for (Handler* const handler : handlers_) {
-      if (handler->Owns(request)) return handler;
+  // Who answers a request.
+  struct Target {
+    Handler* handler = nullptr;              // nullptr: the front itself
+    const RouteTable::Path* path = nullptr;  // nullptr: there is none
+    const Route* route = nullptr;            // nullptr: the path has no such method
+
+    bool IsHealth() const {
+      return handler == nullptr && path != nullptr &&
+             (path->path == "/healthz" || path->path == "/readyz");
     }
-    return nullptr;
+  };
+  Target TargetOf(const ServerRequest& request) const {
+    Target target;
+    target.path = Front::Routes().Find(request.path).path;
+    for (auto each = handlers_.begin(); target.path == nullptr && each != handlers_.end(); ++each) {
+      target.path = (*each)->Routes().Find(request.path).path;
+      target.handler = target.path == nullptr ? nullptr : *each;
+    }
+    if (target.path == nullptr) return target;
+    target.route = target.path->Find(request.method == "HEAD" ? "GET" : request.method);
+    return target;
   }
-  // Where the document of the API does not have the method for this path: 405, or what there is to
-  // OPTIONS. A HEAD becomes the GET that it is without its body, which the server leaves away.
-  std::optional<ServerAnswer> AnswerToMethod(ServerRequest& request, const Handler* handler) const {
+  // 405 where the path has other methods, or what there is to OPTIONS. A HEAD becomes the GET that
+  // it is without its body, which the server leaves away.
+  std::optional<ServerAnswer> AnswerToMethod(ServerRequest& request, const Target& target) const {
     if (request.path == "*") return ServerAnswer{204, {{"Allow", AllowOfAll()}}, ""};
-    if (handler == nullptr && !IsOwn(request)) return std::nullopt;
-    const std::string& allow = AllowOf(request.path);
-    if (allow.empty()) return std::nullopt;
-    if (!Allows(allow, request.method)) {
+    if (target.path == nullptr) return std::nullopt;
+    const std::string& allow = target.path->allow;
+    if (request.method == "OPTIONS") return ServerAnswer{204, {{"Allow", allow}}, ""};
+    if (target.route == nullptr) {
       ServerAnswer answer = ProblemAnswer(
           absl::InvalidArgumentError(absl::StrCat("there is no ", Quoted(request.method), " of ",
                                                   Quoted(request.path), ", but ", allow)),
@@ -266,19 +287,25 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
       answer.headers.emplace_back("Allow", allow);
       return answer;
     }
-    if (request.method == "OPTIONS") return ServerAnswer{204, {{"Allow", allow}}, ""};
     if (request.method == "HEAD") request.method = "GET";
     return std::nullopt;
+  }
+  std::string AllowOfAll() const {
+    std::set<std::string> all = {"GET", "HEAD", "OPTIONS"};
+    for (const Handler* const handler : handlers_) {
+      for (const Route* const route : handler->Routes().routes()) all.emplace(route->method);
+    }
+    return absl::StrJoin(all, ", ");
   }
   bool WrongHost(const ServerRequest& request) const {
     return options_.only_loopback_hosts && !NamesLoopback(request.Header("Host"));
   }
 
   // Why it is not let in; otherwise `access` is the client's.
-  std::optional<ServerAnswer> Refuse(const ServerRequest& request, const Handler* handler,
+  std::optional<ServerAnswer> Refuse(const ServerRequest& request, const Target& target,
                                      bool wrong_host, Access& access) {
     if (wrong_host) return WrongHostAnswer(request);
-    if (IsHealth(request)) return std::nullopt;
+    if (target.IsHealth()) return std::nullopt;
     if (under_way_ > options_.most_under_way) {
       ++overloads_;
       return ProblemAnswer(absl::UnavailableError(absl::StrCat(
@@ -296,34 +323,39 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
       }
       return answer;
     }
-    const Scopes any_of = handler != nullptr           ? handler->Needs(request)
-                          : request.path == "/metrics" ? Scopes{Scope::kRead}
-                          : request.path == kOpenApi   ? Scopes()
-                                                       : Scopes::All();
+    const Scopes any_of = target.route != nullptr ? target.route->scopes : Scopes::All();
     AccessControl::Decision decision = Decide(request, any_of);
     access = std::move(decision.access);
     if (decision.refusal) return std::move(decision.refusal);
     return std::nullopt;
   }
 
-  // To what no handler owns.
-  ServerAnswer OwnAnswer(const ServerRequest& request) const {
-    if (IsRead(request) && IsHealth(request)) {
-      ServerAnswer health = Health(request.path == "/readyz");
-      // Reasons name hosts, ports and files.
-      if (health.status == 200 || access_.load()->Admits(request, {Scope::kRead}, absl::Now())) {
-        return health;
-      }
-      return ProblemAnswer(absl::UnavailableError("the scope read is shown why"), 503);
+  // To what no handler has. nullptr: nor has the front.
+  ServerAnswer OwnAnswer(const ServerRequest& request, const Route* route) const {
+    if (route == nullptr) {
+      return ProblemAnswer(absl::NotFoundError(
+          absl::StrCat("there is no ", request.method, " ", Quoted(request.path))));
     }
-    if (IsRead(request) && request.path == "/metrics") {
-      return TextAnswer("text/plain; version=0.0.4", Metrics());
+    switch (static_cast<const RouteTo<Own>*>(route)->handler) {
+      case Own::kHealth:
+        return ShownHealth(request, /*ready=*/false);
+      case Own::kReady:
+        return ShownHealth(request, /*ready=*/true);
+      case Own::kMetrics:
+        return TextAnswer("text/plain; version=0.0.4", Metrics());
+      case Own::kOpenApi:
+        return TextAnswer("application/json", options_.document ? options_.document() : "{}");
     }
-    if (IsRead(request) && request.path == kOpenApi) {
-      return TextAnswer("application/json", std::string(OpenApiText()));
+    LOCUS_UNREACHABLE();
+  }
+
+  ServerAnswer ShownHealth(const ServerRequest& request, bool ready) const {
+    ServerAnswer health = Health(ready);
+    // Reasons name hosts, ports and files.
+    if (health.status == 200 || access_.load()->Admits(request, {Scope::kRead}, absl::Now())) {
+      return health;
     }
-    return ProblemAnswer(absl::NotFoundError(
-        absl::StrCat("there is no ", request.method, " ", Quoted(request.path))));
+    return ProblemAnswer(absl::UnavailableError("the scope read is shown why"), 503);
   }
 
   ServerAnswer Health(bool ready) const {
@@ -365,6 +397,11 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
 Front::Front(std::shared_ptr<AccessControl> access, FrontOptions options)
     : rep_(std::make_shared<Rep>(std::move(access), std::move(options))) {}
 Front::~Front() = default;
+
+const RouteTable& Front::Routes() {
+  static const RouteTable* const table = new RouteTable(kOwnRoutes);
+  return *table;
+}
 
 void Front::Add(Handler& handler) { rep_->Add(handler); }
 void Front::Replace(std::shared_ptr<AccessControl> access) { rep_->Replace(std::move(access)); }

@@ -46,6 +46,8 @@ struct FrontOptions {
   std::function<bool()> is_logged = {};
   // Appended to /metrics. May be empty.
   std::function<std::string()> metrics = {};
+  // /openapi.json: OpenApiText. Empty: {}.
+  std::function<std::string()> document = {};
 };
 
 // What stands between the HTTP server and the handlers:
@@ -53,7 +55,7 @@ struct FrontOptions {
 // - /healthz, /readyz (503 while it drains, or while a handler is not ready; why it is, only to the
 //   scope read), /metrics and /openapi.json.
 // - 415 for bodies with a Content-Encoding.
-// - OPTIONS, HEAD, and 405 for methods that a path does not have, by the document of the API.
+// - OPTIONS, HEAD, and 405 for methods that a path does not have, by the routes of the handlers.
 // - The limits of addresses, the tokens with their scopes and rates.
 // - Request IDs: an X-Request-Id of 1 to 128 letters, digits and ._:-+/= is taken over, otherwise
 //   one is made. Handlers find it among the headers; the answer has it, and problem details have it
@@ -66,6 +68,9 @@ class Front {
   // `access` may be replaced later.
   Front(std::shared_ptr<AccessControl> access, FrontOptions options);
   ~Front();
+
+  // Of /healthz, /readyz, /metrics and /openapi.json.
+  static const http_api::RouteTable& Routes();
 
   // `handler` outlives the front and all requests.
   void Add(Handler& handler);

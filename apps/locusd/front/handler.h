@@ -6,25 +6,23 @@
 
 #include "absl/status/status.h"
 #include "apps/locusd/front/access.h"
-#include "apps/locusd/front/scope.h"
+#include "src/http/api/route_table.h"
 #include "src/http/server.h"
 
 namespace locus::locusd {
 
 // A part of what locusd answers: IDs, leases, the console. Front asks its handlers in their order,
-// and the first that owns a request answers it.
+// and the first that has the path of a request answers it.
 // Thread safety: all methods are called by any thread, and must not wait.
 class Handler {
  public:
   virtual ~Handler() = default;
 
-  // Whether a request of this path is for this handler, whatever its method.
-  virtual bool Owns(const http::ServerRequest& request) const = 0;
-  // The scopes of which one is enough for it. Empty: nobody needs a token for it, as for a page
-  // that is the same for all; a token that is sent must still be known.
-  virtual Scopes Needs(const http::ServerRequest& request) const = 0;
-  // Answers, now or later; the request was admitted by Needs. The client's name is access.client.
-  // Headers have an X-Request-Id, which the front puts into the answer, too.
+  // What it answers. Front refuses other methods of these paths, and tokens that have none of a
+  // route's scopes; a token that is sent must be known even where a route needs none.
+  virtual const http_api::RouteTable& Routes() const = 0;
+  // Answers, now or later; the request is of Routes, and was admitted. The client's name is
+  // access.client. Headers have an X-Request-Id, which the front puts into the answer, too.
   virtual void Handle(http::ServerRequest request, const Access& access,
                       http::Server::Respond respond) = 0;
 

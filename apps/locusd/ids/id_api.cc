@@ -291,8 +291,7 @@ absl::StatusOr<std::unique_ptr<IdApi>> IdApi::Make(std::shared_ptr<const IdParts
   }
 }
 
-bool IdApi::Owns(const ServerRequest& request) const { return IsIdPath(request); }
-Scopes IdApi::Needs(const ServerRequest& request) const { return {ScopeOfIdPath(request)}; }
+const http_api::RouteTable& IdApi::Routes() const { return IdRoutes(); }
 void IdApi::Handle(ServerRequest request, const Access& access, Server::Respond respond) {
   rep_->Handle(std::move(request), access.client, std::move(respond));
 }

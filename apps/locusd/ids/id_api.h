@@ -78,9 +78,8 @@ class IdApi : public Handler {
   // Requests that wait for a store get 503 at once.
   ~IdApi() override;
 
-  bool Owns(const http::ServerRequest& request) const override;
-  // kIds, kRoute or kDecode.
-  Scopes Needs(const http::ServerRequest& request) const override;
+  // IdRoutes.
+  const http_api::RouteTable& Routes() const override;
   // Idempotency keys of two clients are not the same.
   void Handle(http::ServerRequest request, const Access& access,
               http::Server::Respond respond) override;

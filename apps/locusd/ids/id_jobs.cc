@@ -2,6 +2,7 @@
 #include "apps/locusd/ids/id_jobs.h"
 
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,10 @@ namespace json = boost::json;
 
 using cluster_api::Members;
 using http::ServerRequest;
+using http_api::FindRoute;
+using http_api::RouteTable;
+using http_api::RouteTo;
+using http_api::Scope;
 using internal::ParseDecimal;
 using internal::Quoted;
 
@@ -307,46 +312,98 @@ absl::StatusOr<IdJob> DecodeJob(const ServerRequest& request, const PartsPtr& pa
   };
 }
 
+// A request of a route.
+struct Asked {
+  const ServerRequest& request;
+  std::string_view parameter;
+  const Query& query;
+  const PartsPtr& parts;
+  bool lines;
+};
+struct Maker {
+  absl::StatusOr<IdJob> (*job)(const Asked&);
+  bool makes_ids = false;
+};
+
+constexpr RouteTo<Maker> kRoutes[] = {
+    {{"POST",
+      "/v1/orders/ids",
+      {Scope::kIds},
+      "makeOrderIds",
+      "OrdersRequest",
+      "Orders",
+      200,
+      "Order"},
+     {[](const Asked& a) { return OrdersJob(a.request, a.parts, a.lines); }, true}},
+    {{"GET",
+      "/v1/sequences/{name}/next",
+      {Scope::kIds},
+      "nextNumbers",
+      "",
+      "Numbers",
+      200,
+      "Uint64"},
+     {[](const Asked& a) { return SequenceJob(a.parameter, a.query, a.parts, a.lines); }, true}},
+    {{"GET",
+      "/v1/numbers/{type}/next",
+      {Scope::kIds},
+      "writtenNumbers",
+      "",
+      "WrittenNumbers",
+      200,
+      "WrittenNumber"},
+     {[](const Asked& a) { return NumberJob(a.parameter, a.query, a.parts, a.lines); }, true}},
+    {{"GET", "/v1/snowflake", {Scope::kIds}, "makeSnowflakes", "", "Ids", 200, "Uint64"},
+     {[](const Asked& a) { return SnowflakeJob(a.query, a.parts, a.lines); }, true}},
+    {{"GET", "/v1/uuid", {Scope::kIds}, "makeUuids", "", "Uuids", 200, "Uuid"},
+     {[](const Asked& a) { return UuidJob(a.query, a.lines); }, true}},
+    {{"GET", "/v1/route", {Scope::kRoute}, "route", "", "Routes"},
+     {[](const Asked& a) { return RouteJob(a.query, a.parts); }}},
+    {{"POST",
+      "/v1/route",
+      {Scope::kRoute},
+      "routeMany",
+      "RoutesRequest",
+      "RoutesOfItems",
+      200,
+      "RoutesOfItem"},
+     {[](const Asked& a) { return RoutesJob(a.request, a.parts, a.lines); }}},
+    {{"POST",
+      "/v1/order_no:decode",
+      {Scope::kDecode},
+      "decodeOrderNos",
+      "DecodeRequest",
+      "Decoded",
+      200,
+      "OrderIdOrNull"},
+     {[](const Asked& a) { return DecodeJob(a.request, a.parts, a.lines); }}},
+};
+
 }  // namespace
 
-bool IsIdPath(const ServerRequest& request) {
-  const std::string& path = request.path;
-  return path == "/v1/orders/ids" || path == "/v1/snowflake" || path == "/v1/uuid" ||
-         path == "/v1/route" || path == "/v1/order_no:decode" || IsSequencePath(path) ||
-         IsNumberPath(path);
-}
-
-Scope ScopeOfIdPath(const ServerRequest& request) {
-  if (request.path == "/v1/order_no:decode") return Scope::kDecode;
-  return request.path == "/v1/route" ? Scope::kRoute : Scope::kIds;
+const RouteTable& IdRoutes() {
+  static const RouteTable* const table = new RouteTable(kRoutes);
+  return *table;
 }
 
 absl::StatusOr<IdRequest> Understand(const ServerRequest& request, const PartsPtr& parts) {
-  const std::string& path = request.path;
-  const bool get = request.method == "GET", post = request.method == "POST";
+  std::string_view parameter;
+  const RouteTo<Maker>* const route =
+      FindRoute<Maker>(IdRoutes(), request.method, request.path, &parameter);
   IdRequest understood;
-  const bool lines = understood.lines = WantsLines(request);
+  understood.lines = WantsLines(request) && (route == nullptr || !route->line.empty());
   LOCUS_ASSIGN_OR_RETURN(const Query query, Query::Parse(request.query));
-  if (post) LOCUS_RETURN_IF_ERROR(query.Only({}));
-  if (get && !request.body.empty()) {
+  if (request.method == "POST") LOCUS_RETURN_IF_ERROR(query.Only({}));
+  if (request.method == "GET" && !request.body.empty()) {
     return absl::InvalidArgumentError("a GET has no body here");
   }
-  auto job = [&]() -> absl::StatusOr<IdJob> {
-    if (post && path == "/v1/orders/ids") return OrdersJob(request, parts, lines);
-    if (get && IsSequencePath(path)) return SequenceJob(request, query, parts, lines);
-    if (get && IsNumberPath(path)) return NumberJob(request, query, parts, lines);
-    if (get && path == "/v1/snowflake") return SnowflakeJob(query, parts, lines);
-    if (get && path == "/v1/uuid") return UuidJob(query, lines);
-    if (get && path == "/v1/route") return RouteJob(query, parts);
-    if (post && path == "/v1/route") return RoutesJob(request, parts, lines);
-    if (post && path == "/v1/order_no:decode") return DecodeJob(request, parts, lines);
-    return absl::NotFoundError(absl::StrCat("there is no ", request.method, " ", Quoted(path)));
-  }();
-  LOCUS_RETURN_IF_ERROR(job.status());
-  understood.job = *std::move(job);
-  understood.makes_ids = path == "/v1/orders/ids" || path == "/v1/snowflake" ||
-                         path == "/v1/uuid" || IsSequencePath(path) || IsNumberPath(path);
-  if (get && path == "/v1/route") understood.lines = false;
+  if (route == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no ", request.method, " ", Quoted(request.path)));
+  }
+  LOCUS_ASSIGN_OR_RETURN(understood.job,
+                         route->handler.job({request, parameter, query, parts, understood.lines}));
+  understood.makes_ids = route->handler.makes_ids;
   return understood;
 }
 

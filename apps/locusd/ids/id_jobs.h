@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/locusd/front/scope.h"
 #include "apps/locusd/ids/id_parts.h"
+#include "src/http/api/route_table.h"
 #include "src/http/server.h"
 
 namespace locus::locusd {
@@ -31,10 +31,7 @@ struct IdRequest {
   bool makes_ids = false;  // it takes an Idempotency-Key
 };
 
-// Whether the path is one that Understand knows.
-bool IsIdPath(const http::ServerRequest& request);
-// The scope that such a request needs.
-Scope ScopeOfIdPath(const http::ServerRequest& request);
+const http_api::RouteTable& IdRoutes();
 // INVALID_ARGUMENT, NOT_FOUND: what is wrong with it; UNAVAILABLE, FAILED_PRECONDITION: a part is
 // not there. The job works with `parts`, whatever takes their place meanwhile.
 absl::StatusOr<IdRequest> Understand(const http::ServerRequest& request,

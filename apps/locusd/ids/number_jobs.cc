@@ -18,7 +18,6 @@
 
 namespace locus::locusd {
 
-using http::ServerRequest;
 using internal::ParseDecimal;
 using internal::Quoted;
 using internal::ToAbsl;
@@ -26,27 +25,17 @@ using internal::ToAbsl;
 namespace {
 
 constexpr size_t kMost = IdApi::kMost;
-constexpr std::string_view kSequences = "/v1/sequences/";
-constexpr std::string_view kNumbers = "/v1/numbers/";
-constexpr std::string_view kNext = "/next";
 constexpr std::string_view kField = "field.";
 // Written by the loop of the server; more are left to those that may take their time.
 constexpr size_t kMostAtOnce = 100;
 
 using PartsPtr = std::shared_ptr<const IdParts>;
 
-bool IsBetween(std::string_view path, std::string_view before) {
-  return path.starts_with(before) && path.ends_with(kNext) &&
-         path.size() > before.size() + kNext.size();
-}
-
-absl::StatusOr<std::string> NameIn(std::string_view path, std::string_view before) {
-  path.remove_prefix(before.size());
-  path.remove_suffix(kNext.size());
-  LOCUS_RETURN_IF_ERROR(RefusePlus(path));
-  std::optional<std::string> name = Unescaped(path);
+absl::StatusOr<std::string> NameIn(std::string_view part) {
+  LOCUS_RETURN_IF_ERROR(RefusePlus(part));
+  std::optional<std::string> name = Unescaped(part);
   if (name) return *std::move(name);
-  return absl::InvalidArgumentError(absl::StrCat(Quoted(path), ": a % has no two hex digits"));
+  return absl::InvalidArgumentError(absl::StrCat(Quoted(part), ": a % has no two hex digits"));
 }
 
 absl::Status ReadNumber(const Query& query, const char* name, std::optional<int64_t>& value) {
@@ -202,7 +191,7 @@ struct Counted {
     return Contradiction(absl::StrCat("sequence ", Quoted(name),
                                       " has the name of a counter of sequence type ", type,
                                       ", whose rule alone says how it counts: ask for ",
-                                      ToAbsl(kSequences), type, "/next?key=KEY"));
+                                      "/v1/sequences/", type, "/next?key=KEY"));
   }
 
   absl::Status Plainly() {
@@ -275,13 +264,10 @@ IdJob JobOf(std::shared_ptr<Work> work) {
 
 }  // namespace
 
-bool IsSequencePath(std::string_view path) { return IsBetween(path, kSequences); }
-bool IsNumberPath(std::string_view path) { return IsBetween(path, kNumbers); }
-
-absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& query,
-                                  const PartsPtr& parts, bool lines) {
+absl::StatusOr<IdJob> SequenceJob(std::string_view text, const Query& query, const PartsPtr& parts,
+                                  bool lines) {
   if (!parts->sequences) return parts->sequences.Missing("sequences");
-  LOCUS_ASSIGN_OR_RETURN(const std::string name, NameIn(request.path, kSequences));
+  LOCUS_ASSIGN_OR_RETURN(const std::string name, NameIn(text));
   LOCUS_RETURN_IF_ERROR(query.Only({"n", "key", "start", "step", "max_value", "at_max", "ttl"}));
   LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("n", 1, kMost));
   LOCUS_ASSIGN_OR_RETURN(const WantedCounting wanted, ReadWanted(query));
@@ -298,10 +284,10 @@ absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& que
   return JobOf(std::move(counted));
 }
 
-absl::StatusOr<IdJob> NumberJob(const ServerRequest& request, const Query& query,
-                                const PartsPtr& parts, bool lines) {
+absl::StatusOr<IdJob> NumberJob(std::string_view text, const Query& query, const PartsPtr& parts,
+                                bool lines) {
   if (!parts->sequences) return parts->sequences.Missing("sequences");
-  LOCUS_ASSIGN_OR_RETURN(const std::string type, NameIn(request.path, kNumbers));
+  LOCUS_ASSIGN_OR_RETURN(const std::string type, NameIn(text));
   LOCUS_RETURN_IF_ERROR(
       query.Only({"count", "key", "field.*", "start", "step", "max_value", "at_max", "ttl"}));
   LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("count", 1, kMost));

@@ -9,22 +9,19 @@
 #include "apps/locusd/ids/id_jobs.h"
 #include "apps/locusd/ids/id_parts.h"
 #include "apps/locusd/ids/query.h"
-#include "src/http/server.h"
 
-// Jobs of what counts, with the errors of Understand.
+// Jobs of what counts, with the errors of Understand. Names are as they stand in the path.
 namespace locus::locusd {
 
-bool IsSequencePath(std::string_view path);
 // GET /v1/sequences/{name}/next[?n=N][&key=KEY]: numbers of a sequence or, where the store has a
 // type of that name, of the counter of the key by its rule. Options that the client names, start,
 // step, max_value, at_max and ttl, must agree with the rule.
-absl::StatusOr<IdJob> SequenceJob(const http::ServerRequest& request, const Query& query,
+absl::StatusOr<IdJob> SequenceJob(std::string_view name, const Query& query,
                                   const std::shared_ptr<const IdParts>& parts, bool lines);
 
-bool IsNumberPath(std::string_view path);
 // GET /v1/numbers/{type}/next[?count=N][&key=KEY][&field.NAME=VALUE]: numbers as the type's pattern
 // writes them. Options as above.
-absl::StatusOr<IdJob> NumberJob(const http::ServerRequest& request, const Query& query,
+absl::StatusOr<IdJob> NumberJob(std::string_view name, const Query& query,
                                 const std::shared_ptr<const IdParts>& parts, bool lines);
 
 }  // namespace locus::locusd

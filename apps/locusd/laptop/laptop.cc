@@ -23,6 +23,7 @@
 #include "apps/locusd/ids/id_metrics.h"
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/ids/running.h"
+#include "apps/locusd/openapi/openapi.h"
 #include "locus/key_ring.h"
 #include "locus/open.h"
 #include "locus/routing/open.h"
@@ -228,6 +229,7 @@ class Laptop::Rep {
                            AccessControl::Make({}, Scopes::All()));
     FrontOptions front;
     front.only_loopback_hosts = true;
+    front.document = OpenApiText;
     front.metrics = [this, space = opened.space, lead_used_up = opened.lead_used_up] {
       return IdMetrics(*ids_->parts(), space, *lead_used_up);
     };

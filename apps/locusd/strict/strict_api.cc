@@ -27,16 +27,12 @@ using cluster_api::ProblemAnswer;
 using http::Server;
 using http::ServerAnswer;
 using http::ServerRequest;
+using http_api::FindRoute;
+using http_api::RouteTable;
+using http_api::RouteTo;
 
 namespace {
 
-constexpr std::string_view kRoot = "/v1/strict/";
-constexpr std::string_view kNext = "/v1/strict/next";
-constexpr std::string_view kTable = "/v1/strict/table";
-constexpr std::string_view kStatus = "/v1/strict/status";
-constexpr std::string_view kTake = "/v1/strict/sections:take";
-constexpr std::string_view kHandOver = "/v1/strict/sections:hand_over";
-constexpr std::string_view kNodes = "/v1/strict/nodes";
 // Changes of sections that wait for the one before.
 constexpr size_t kMostChanges = 64;
 constexpr size_t kLongestNumber = 20;
@@ -109,32 +105,37 @@ class StrictApi::Rep {
   }
 
   void Handle(const ServerRequest& request, Server::Respond respond) {
+    const auto* const route = FindRoute<Handler>(Table(), request.method, request.path);
     if (std::optional<ServerAnswer> refusal = RefuseTypes(request, Answers::kJson)) {
-      if (request.path == kNext) {
+      if (route != nullptr && route->handler == &Rep::Next) {
         ++counts_.requests;
         ++counts_.refused;
       }
       return respond(*std::move(refusal));
     }
-    if (request.path == kNext) return Next(request, std::move(respond));
-    if (request.path == kTable) {
-      if (node_.sequencer() == nullptr) return respond(NotOpen());
-      return respond(
-          JsonAnswer(200, node_.table()->ToJson(node_.settings().set, node_.settings().options)));
-    }
-    if (request.path == kStatus) return respond(JsonAnswer(200, ToJson(node_.Status())));
-    if (request.path == kNodes) return Nodes(request, respond);
-    if (request.path == kTake) return Take(request, std::move(respond));
-    if (request.path == kHandOver) return HandOver(request, std::move(respond));
+    if (route != nullptr) return (this->*route->handler)(request, std::move(respond));
     respond(ProblemAnswer(
         absl::NotFoundError(absl::StrCat("there is no ", internal::Quoted(request.path)))));
   }
+
+  static const RouteTable& Table();
 
   absl::Status Ready() const { return node_.Ready(); }
   std::string Metrics() const { return StrictMetrics(node_, counts_); }
 
  private:
+  using Handler = void (Rep::*)(const ServerRequest&, Server::Respond);
+
   ServerAnswer NotOpen() const { return ProblemAnswer(node_.NotOpen()); }
+
+  void ShowTable(const ServerRequest&, Server::Respond respond) {
+    if (node_.sequencer() == nullptr) return respond(NotOpen());
+    respond(JsonAnswer(200, node_.table()->ToJson(node_.settings().set, node_.settings().options)));
+  }
+
+  void ShowStatus(const ServerRequest&, Server::Respond respond) {
+    respond(JsonAnswer(200, ToJson(node_.Status())));
+  }
 
   void Next(const ServerRequest& request, Server::Respond respond) {
     ++counts_.requests;
@@ -205,7 +206,7 @@ class StrictApi::Rep {
                    : ProblemAnswer(status, 500));
   }
 
-  void Nodes(const ServerRequest& request, const Server::Respond& respond) {
+  void Nodes(const ServerRequest& request, Server::Respond respond) {
     const absl::StatusOr<StrictNews> news = ParseStrictNews(request.body);
     const absl::StatusOr<bool> changed = news.ok() ? node_.Heard(*news) : news.status();
     if (!changed.ok()) {
@@ -268,6 +269,40 @@ class StrictApi::Rep {
   boost::asio::thread_pool hand_overs_;  // one after the other
 };
 
+const RouteTable& StrictApi::Rep::Table() {
+  static constexpr RouteTo<Handler> kRoutes[] = {
+      {{"POST",
+        "/v1/strict/next",
+        {Scope::kIds},
+        "nextStrictNumbers",
+        "StrictNext",
+        "StrictNumbers"},
+       &Rep::Next},
+      {{"GET", "/v1/strict/table", {Scope::kIds, Scope::kRead}, "strictTable", "", "StrictTable"},
+       &Rep::ShowTable},
+      {{"GET", "/v1/strict/status", {Scope::kRead}, "strictStatus", "", "StrictStatus"},
+       &Rep::ShowStatus},
+      {{"POST",
+        "/v1/strict/sections:hand_over",
+        {Scope::kStrict},
+        "handOverStrictSections",
+        "StrictHandOver",
+        "StrictChange"},
+       &Rep::HandOver},
+      {{"POST",
+        "/v1/strict/sections:take",
+        {Scope::kStrict},
+        "takeStrictSections",
+        "StrictTake",
+        "StrictChange"},
+       &Rep::Take},
+      {{"POST", "/v1/strict/nodes", {Scope::kStrict}, "meetStrictNode", "StrictNews", "StrictNews"},
+       &Rep::Nodes},
+  };
+  static const RouteTable* const table = new RouteTable(kRoutes);
+  return *table;
+}
+
 absl::StatusOr<std::unique_ptr<StrictApi>> StrictApi::Make(StrictNode& node,
                                                            StrictApiOptions options) {
   try {
@@ -281,14 +316,7 @@ absl::StatusOr<std::unique_ptr<StrictApi>> StrictApi::Make(StrictNode& node,
 StrictApi::StrictApi(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 StrictApi::~StrictApi() = default;
 
-bool StrictApi::Owns(const ServerRequest& request) const { return request.path.starts_with(kRoot); }
-
-Scopes StrictApi::Needs(const ServerRequest& request) const {
-  if (request.path == kNext) return {Scope::kIds};
-  if (request.path == kTable) return {Scope::kIds, Scope::kRead};
-  if (request.path == kStatus) return {Scope::kRead};
-  return {Scope::kStrict};
-}
+const RouteTable& StrictApi::Table() { return Rep::Table(); }
 
 void StrictApi::Handle(ServerRequest request, const Access&, Server::Respond respond) {
   rep_->Handle(request, std::move(respond));

@@ -66,9 +66,8 @@ class StrictApi : public Handler {
   // Requests that wait get 503 at once.
   ~StrictApi() override;
 
-  bool Owns(const http::ServerRequest& request) const override;
-  // kIds; kIds or kRead; kRead; kStrict.
-  Scopes Needs(const http::ServerRequest& request) const override;
+  static const http_api::RouteTable& Table();
+  const http_api::RouteTable& Routes() const override { return Table(); }
   void Handle(http::ServerRequest request, const Access& access,
               http::Server::Respond respond) override;
   // UNAVAILABLE: the set is not open yet.

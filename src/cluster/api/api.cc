@@ -10,12 +10,12 @@
 #include "src/cluster/api/bodies.h"
 #include "src/cluster/api/call.h"
 #include "src/cluster/api/forwarder.h"
+#include "src/cluster/api/listing.h"
 #include "src/cluster/api/listing_query.h"
 #include "src/cluster/api/pages.h"
 #include "src/cluster/api/store_bodies.h"
 #include "src/cluster/api/store_calls.h"
 #include "src/cluster/api/strict_bodies.h"
-#include "src/cluster/api/tokens.h"
 #include "src/cluster/node/member_address.h"
 #include "src/http/api/members.h"
 #include "src/http/api/rate_limit.h"
@@ -29,6 +29,11 @@ using cluster_machine::RequestId;
 using http::Server;
 using http::ServerAnswer;
 using http::ServerRequest;
+using http_api::FindRoute;
+using http_api::RouteTable;
+using http_api::RouteTo;
+using http_api::Scope;
+using http_api::Scopes;
 using internal::ParseDecimal;
 using internal::Quoted;
 using raft::NodeStatus;
@@ -44,56 +49,7 @@ RateLimitOptions OfMembers(RateLimitOptions rate) {
   return rate;
 }
 
-// One has megabytes, where holders are long or a strict set is large, and is kept while its client
-// reads it.
-constexpr size_t kMostListings = 32;
-
-// A listing of leases or of a strict set until it is sent.
-struct Listing {
-  explicit Listing(std::shared_ptr<Traffic> of) : traffic(std::move(of)) {}
-  ~Listing() { --traffic->listings; }
-  Listing(const Listing&) = delete;
-  Listing& operator=(const Listing&) = delete;
-
-  const std::shared_ptr<Traffic> traffic;
-  const size_t others = traffic->listings++;
-  ViewPage page;  // of leases
-};
-using ListingPtr = std::shared_ptr<Listing>;
-
-absl::StatusOr<ListingPtr> NewListing(const std::shared_ptr<Traffic>& traffic) {
-  auto listing = std::make_shared<Listing>(traffic);
-  if (listing->others < kMostListings) return listing;
-  return absl::UnavailableError(
-      absl::StrCat("this node has ", kMostListings, " listings under way, which is the most"));
-}
-
 ServerAnswer Done() { return {204, {}, ""}; }
-
-// "<ms since 1970>-<32 hex digits>[-<serial>]"; nullopt: there is none.
-absl::StatusOr<std::optional<RequestId>> RequestIdOf(const ServerRequest& request) {
-  const std::string_view text = request.Header("Request-Id");
-  if (text.empty()) return std::nullopt;
-  const size_t dash = text.find('-');
-  std::optional<uint64_t> made;
-  std::optional<absl::uint128> number;
-  std::optional<uint64_t> serial = 0;
-  if (dash != std::string_view::npos) {
-    made = ParseDecimal(text.substr(0, dash), 253402300799999);
-    std::string_view rest = text.substr(dash + 1);
-    if (rest.size() > 33 && rest[32] == '-') {
-      serial = ParseDecimal(rest.substr(33), UINT64_MAX);
-      rest = rest.substr(0, 32);
-    }
-    number = internal::ParseHex(rest);
-  }
-  if (!made || !number || !serial) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Request-Id ", Quoted(text), " is not <ms since 1970>-<32 hex digits>[-<serial>]"));
-  }
-  return RequestId{absl::FromUnixMillis(static_cast<int64_t>(*made)), absl::Uint128High64(*number),
-                   absl::Uint128Low64(*number), *serial};
-}
 
 }  // namespace
 
@@ -106,13 +62,10 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
         rate_(options.shared_rate != nullptr ? options.shared_rate
                                              : std::make_shared<RateLimit>(options.rate)),
         members_rate_(OfMembers(options.rate)) {
-    options_.tokens.clear();
-    options_.operator_tokens.clear();
     traffic_->on_request = options.on_request;
   }
 
-  absl::Status Start(const ApiOptions& options) {
-    LOCUS_RETURN_IF_ERROR(tokens_.Keep(options.tokens, options.operator_tokens));
+  absl::Status Start() {
     if (options_.forward.most == 0) return absl::OkStatus();
     LOCUS_ASSIGN_OR_RETURN(forwarder_, Forwarder::Make(options_.forward, options_.tls));
     return absl::OkStatus();
@@ -121,20 +74,20 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   void Handle(ServerRequest request, Server::Respond respond) {
     const auto call = std::make_shared<ApiCall>(traffic_, std::move(request), std::move(respond));
     const std::string& path = call->request().path;
-    if (path == "/healthz" || path == "/readyz") {
-      const absl::Status health = Health(path == "/readyz");
-      if (!health.ok()) return call->Refuse(health, 503);
-      return call->Answer({200, {{"Content-Type", "text/plain"}}, "ok\n"});
-    }
     if (!HasRoomFor(call)) return;
+    std::string_view parameter;
+    const RouteTo<Handler>* const route =
+        FindRoute<Handler>(Table(), call->request().method, path, &parameter);
     if (options_.admit) {
-      Admission admission = options_.admit(call->request());
+      Admission admission =
+          options_.admit(call->request(), route != nullptr ? route->scopes : Scopes::All());
       call->set_client(std::move(admission.client));
       if (admission.refusal) return call->Answer(*std::move(admission.refusal));
-    } else if (auto refusal = tokens_.Refuse(call->request())) {
-      return call->Answer(*std::move(refusal));
     }
-    absl::Status status = Route(call);
+    const absl::Status status =
+        route != nullptr ? (this->*route->handler)(call, parameter)
+                         : absl::NotFoundError(absl::StrCat("there is no ", call->request().method,
+                                                            " ", Quoted(path)));
     if (!status.ok()) call->Refuse(status);
   }
 
@@ -149,7 +102,12 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   }
   std::string Metrics() const { return MetricsPage(node_.Status(), node_.stats(), *traffic_); }
 
+  static const RouteTable& Table();
+
  private:
+  // An error, or the answer is under way.
+  using Handler = absl::Status (Rep::*)(const ApiCallPtr&, std::string_view parameter);
+
   // False: the call is answered.
   bool HasRoomFor(const ApiCallPtr& call) {
     if (traffic_->under_way > options_.most_under_way) {
@@ -190,59 +148,31 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return false;
   }
 
-  // An error, or the answer is under way.
-  absl::Status Route(const ApiCallPtr& call) {
-    const std::string& path = call->request().path;
-    const std::string& method = call->request().method;
-    auto below = [&path](std::string_view prefix) -> std::optional<std::string_view> {
-      if (!std::string_view(path).starts_with(prefix)) return std::nullopt;
-      return std::string_view(path).substr(prefix.size());
-    };
-    if (method == "GET" && path == "/v1/status") {
-      call->Answer(JsonAnswer(
-          200, StatusPage(options_.cluster, options_.address, node_.Status(), node_.stats(),
-                          options_.unreached ? options_.unreached() : std::string())));
-      return absl::OkStatus();
-    }
-    if (method == "GET" && path == "/v1/members") {
-      call->Answer(JsonAnswer(200, MembersPage(node_.Status())));
-      return absl::OkStatus();
-    }
-    if (method == "GET" && path == "/metrics") {
-      call->Answer({200, {{"Content-Type", "text/plain; version=0.0.4"}}, Metrics()});
-      return absl::OkStatus();
-    }
-    if (method == "GET" && path == "/v1/time") return ShowTime(call);
-    if (method == "POST" && path == "/v1/time:advance") return AdvanceTime(call);
-    if (IsOfStore(path)) return OfStore(call);
-    if (method == "GET" && path == "/v1/leases") return Show(call);
-    if (method == "POST" && path == "/v1/leases") return Acquire(call);
-    if (method == "POST" && path == "/v1/members") return AddMember(call);
-    if (auto space = below("/v1/spaces/"); space && method == "PUT") {
-      return Create(*space, call);
-    }
-    if (auto space = below("/v1/spaces/"); space && method == "DELETE") {
-      LOCUS_ASSIGN_OR_RETURN(SpaceName name, SpaceName::Parse(*space));
-      return Submit(call, name, cluster_machine::Delete{}, 204);
-    }
-    if (auto worker = below("/v1/leases/"); worker && method == "PUT") {
-      return Renew(*worker, call);
-    }
-    if (auto worker = below("/v1/leases/"); worker && method == "DELETE") {
-      return Release(*worker, call);
-    }
-    if (auto member = below("/v1/members/")) return ChangeMember(*member, call);
-    return absl::NotFoundError(absl::StrCat("there is no ", method, " ", Quoted(path)));
+  absl::Status ShowStatus(const ApiCallPtr& call, std::string_view) {
+    call->Answer(JsonAnswer(
+        200, StatusPage(options_.cluster, options_.address, node_.Status(), node_.stats(),
+                        options_.unreached ? options_.unreached() : std::string())));
+    return absl::OkStatus();
   }
 
-  absl::Status Create(std::string_view name, const ApiCallPtr& call) {
+  absl::Status ShowMembers(const ApiCallPtr& call, std::string_view) {
+    call->Answer(JsonAnswer(200, MembersPage(node_.Status())));
+    return absl::OkStatus();
+  }
+
+  absl::Status Delete(const ApiCallPtr& call, std::string_view name) {
+    LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(name));
+    return Submit(call, space, cluster_machine::Delete{}, 204);
+  }
+
+  absl::Status Create(const ApiCallPtr& call, std::string_view name) {
     LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(name));
     LOCUS_ASSIGN_OR_RETURN(CreateWish wish, ParseCreate(call->request().body));
     LOCUS_RETURN_IF_ERROR(worker::CheckRest(wish.rest));
     return Submit(call, space, cluster_machine::Create{wish.rest, wish.caller_now}, 204);
   }
 
-  absl::Status Acquire(const ApiCallPtr& call) {
+  absl::Status Acquire(const ApiCallPtr& call, std::string_view) {
     LOCUS_ASSIGN_OR_RETURN(auto of, ParseAcquire(call->request().body));
     LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
     return Submit(call, of.space, std::move(of.wish), 201);
@@ -260,13 +190,14 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     };
   }
 
-  absl::Status OfStore(const ApiCallPtr& call) {
+  template <StoreParser Parse>
+  absl::Status OfStore(const ApiCallPtr& call, std::string_view name) {
     if (!options_.keeps_store) {
       return absl::FailedPreconditionError(
           "this cluster keeps no counters and no order IDs: set api.store = true on each of its "
           "nodes, once all of them have this version");
     }
-    LOCUS_ASSIGN_OR_RETURN(StoreCall of, ParseStoreCall(call->request()));
+    LOCUS_ASSIGN_OR_RETURN(StoreCall of, Parse(name, call->request()));
     if (!of.action) return ShowOfStore(std::move(of), call);
     LOCUS_ASSIGN_OR_RETURN(std::optional<RequestId> id, RequestIdOf(call->request()));
     node_.Submit({id, of.space, *std::move(of.action), call->trace()},
@@ -300,14 +231,14 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is no worker ID"));
   }
 
-  absl::Status Renew(std::string_view text, const ApiCallPtr& call) {
+  absl::Status Renew(const ApiCallPtr& call, std::string_view text) {
     LOCUS_ASSIGN_OR_RETURN(uint64_t worker, WorkerOf(text));
     LOCUS_ASSIGN_OR_RETURN(auto of, ParseRenew(worker, call->request().body));
     LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
     return Submit(call, of.space, std::move(of.wish), 200);
   }
 
-  absl::Status Release(std::string_view text, const ApiCallPtr& call) {
+  absl::Status Release(const ApiCallPtr& call, std::string_view text) {
     LOCUS_ASSIGN_OR_RETURN(uint64_t worker, WorkerOf(text));
     LOCUS_ASSIGN_OR_RETURN(auto of, ParseRelease(worker, call->request().body));
     LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
@@ -326,7 +257,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::OkStatus();
   }
 
-  absl::Status Show(const ApiCallPtr& call) {
+  absl::Status ListLeases(const ApiCallPtr& call, std::string_view) {
     LOCUS_ASSIGN_OR_RETURN(const ListingQuery query, ParseListingQuery(call->request().query));
     LOCUS_ASSIGN_OR_RETURN(ListingPtr listing, NewListing(traffic_));
     // A copy is all that the node's thread makes; the lease behind the last one says where the
@@ -349,7 +280,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::OkStatus();
   }
 
-  absl::Status ShowTime(const ApiCallPtr& call) {
+  absl::Status ShowTime(const ApiCallPtr& call, std::string_view) {
     node_.ShowTime([self = shared_from_this(), call](absl::StatusOr<TimeView> view) {
       if (!view.ok()) return self->Refuse(call, view.status());
       call->Answer(JsonAnswer(200, TimePage(*view)));
@@ -357,7 +288,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::OkStatus();
   }
 
-  absl::Status AdvanceTime(const ApiCallPtr& call) {
+  absl::Status AdvanceTime(const ApiCallPtr& call, std::string_view) {
     Members members(call->request().body);
     const absl::Duration most = members.Duration("most_ms");
     LOCUS_RETURN_IF_ERROR(members.Finish());
@@ -369,7 +300,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return absl::OkStatus();
   }
 
-  absl::Status AddMember(const ApiCallPtr& call) {
+  absl::Status AddMember(const ApiCallPtr& call, std::string_view) {
     Members members(call->request().body);
     const std::string id = members.Text("id", 20);
     const std::string address = members.Text("address", 1024);
@@ -385,34 +316,28 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return Change(std::move(change), call);
   }
 
-  absl::Status ChangeMember(std::string_view member, const ApiCallPtr& call) {
-    const size_t colon = member.find(':');
-    const std::string_view verb = colon == member.npos ? "" : member.substr(colon + 1);
-    const std::optional<uint64_t> id = ParseDecimal(member.substr(0, colon), UINT64_MAX);
-    if (!id || *id == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(Quoted(member), " is no member's ID"));
-    }
+  static absl::StatusOr<raft::NodeId> MemberOf(std::string_view text) {
+    const std::optional<uint64_t> id = ParseDecimal(text, UINT64_MAX);
+    if (id && *id != 0) return *id;
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is no member's ID"));
+  }
+
+  template <raft::MemberChange::Kind kKind>
+  absl::Status ChangeMember(const ApiCallPtr& call, std::string_view member) {
     raft::MemberChange change;
-    change.id = *id;
-    const std::string& method = call->request().method;
-    if (method == "DELETE" && verb.empty()) {
-      change.kind = raft::MemberChange::Kind::kRemove;
-      return Change(std::move(change), call);
+    change.kind = kKind;
+    LOCUS_ASSIGN_OR_RETURN(change.id, MemberOf(member));
+    return Change(std::move(change), call);
+  }
+
+  absl::Status Transfer(const ApiCallPtr& call, std::string_view member) {
+    LOCUS_ASSIGN_OR_RETURN(const raft::NodeId to, MemberOf(member));
+    // A node that does not lead has nothing to hand over, and says so by OK.
+    if (node_.Status().role != raft::Role::kLeader) {
+      return Refuse(call, absl::UnavailableError("this node does not lead")), absl::OkStatus();
     }
-    if (method == "POST" && verb == "promote") {
-      change.kind = raft::MemberChange::Kind::kPromote;
-      return Change(std::move(change), call);
-    }
-    if (method == "POST" && verb == "transfer") {
-      // A node that does not lead has nothing to hand over, and says so by OK.
-      if (node_.Status().role != raft::Role::kLeader) {
-        return Refuse(call, absl::UnavailableError("this node does not lead")), absl::OkStatus();
-      }
-      node_.Transfer(*id, WhenDone(call));
-      return absl::OkStatus();
-    }
-    return absl::NotFoundError(
-        absl::StrCat("there is no ", method, " ", Quoted(call->request().path)));
+    node_.Transfer(to, WhenDone(call));
+    return absl::OkStatus();
   }
 
   absl::Status Change(raft::MemberChange change, const ApiCallPtr& call) {
@@ -460,13 +385,79 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   }
 
   cluster_node::ClusterNode& node_;
-  ApiOptions options_;  // without the tokens
-  Tokens tokens_;
+  const ApiOptions options_;
   const std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   const std::shared_ptr<RateLimit> rate_;
   RateLimit members_rate_;
   std::unique_ptr<Forwarder> forwarder_;  // nullptr: nothing is forwarded
 };
+
+// Who leases cannot make anything repeat; who sets a counter or changes its type can, and who takes
+// a strict section from its owner breaks its order.
+const RouteTable& Api::Rep::Table() {
+  using Kind = raft::MemberChange::Kind;
+  static constexpr Scopes kNode = {Scope::kRead, Scope::kOperate}, kOperate = {Scope::kOperate},
+                          kLeases = {Scope::kLeases}, kStore = {Scope::kStore},
+                          kSeeLeases = {Scope::kLeases, Scope::kRead},
+                          kSeeStore = {Scope::kStore, Scope::kRead};
+  static constexpr RouteTo<Handler> kRoutes[] = {
+      {{"PUT", "/v1/spaces/{space}", kOperate, "createSpace", "SpaceRequest", "", 204},
+       &Rep::Create},
+      {{"DELETE", "/v1/spaces/{space}", kOperate, "deleteSpace", "", "", 204}, &Rep::Delete},
+      {{"GET", "/v1/leases", kSeeLeases, "listLeases", "", "Leases"}, &Rep::ListLeases},
+      {{"POST", "/v1/leases", kLeases, "acquireLease", "Acquire", "Grant", 201}, &Rep::Acquire},
+      {{"PUT", "/v1/leases/{worker}", kLeases, "renewLease", "Renew", "Grant"}, &Rep::Renew},
+      {{"DELETE", "/v1/leases/{worker}", kLeases, "releaseLease", "Release", "", 204},
+       &Rep::Release},
+      {{"POST", "/v1/counters", kStore, "callCounter", "CounterCall", "CounterReply"},
+       &Rep::OfStore<CallCounter>},
+      {{"GET", "/v1/sequence_types", kSeeStore, "showTypes", "", "Rules"},
+       &Rep::OfStore<ShowTypes>},
+      {{"POST", "/v1/sequence_types", kStore, "changeType", "TypeChange", "TypeChanged"},
+       &Rep::OfStore<ChangeType>},
+      {{"GET", "/v1/segments/{space}", kSeeLeases, "showOrderSpace", "", "OrderSpace"},
+       &Rep::OfStore<ShowSegments>},
+      {{"PUT", "/v1/segments/{space}", kOperate, "createOrderSpace", "OrderSpaceRequest", "", 204},
+       &Rep::OfStore<CallSegments<ParseSegmentCreate>>},
+      {{"POST", "/v1/segments/{space}:allocate", kLeases, "allocateSegments", "SegmentAllocation",
+        "SegmentGrants"},
+       &Rep::OfStore<CallSegments<ParseSegmentAllocation>>},
+      {{"POST", "/v1/segments/{space}:restored", kOperate, "declareRestored", "ClockOnly", "", 204},
+       &Rep::OfStore<CallSegments<ParseSegmentRestored>>},
+      {{"POST", "/v1/segments/{space}:raise", kOperate, "raiseBase", "BaseRequest", "Base"},
+       &Rep::OfStore<CallSegments<ParseSegmentRaise>>},
+      {{"GET", "/v1/strict_sets/{set}", kSeeStore, "showStrictSet", "", "StrictSet"},
+       &Rep::OfStore<ShowStrictSet>},
+      {{"PUT", "/v1/strict_sets/{set}", kOperate, "createStrictSet", "StrictSetCreate", "", 204},
+       &Rep::OfStore<CreateStrictSet>},
+      {{"POST", "/v1/strict_sets/{set}:take", kStore, "takeSections", "StrictSetTake",
+        "StrictSetGrants"},
+       &Rep::OfStore<CallStrictSet<ParseStrictTake>>},
+      {{"POST", "/v1/strict_sets/{set}:extend", kStore, "extendSections", "StrictSetExtend",
+        "StrictSetExtended"},
+       &Rep::OfStore<CallStrictSet<ParseStrictExtend>>},
+      {{"POST", "/v1/strict_sets/{set}:release", kStore, "releaseSections", "StrictSetRelease",
+        "StrictSetExtended"},
+       &Rep::OfStore<CallStrictSet<ParseStrictRelease>>},
+      {{"POST", "/v1/strict_sets/{set}:restored", kOperate, "declareStrictRestored", "Nothing", "",
+        204},
+       &Rep::OfStore<CallStrictSet<ParseStrictRestored>>},
+      {{"GET", "/v1/members", kNode, "listMembers", "", "Members"}, &Rep::ShowMembers},
+      {{"POST", "/v1/members", kOperate, "addMember", "NewMember", "", 204}, &Rep::AddMember},
+      {{"DELETE", "/v1/members/{id}", kOperate, "removeMember", "", "", 204},
+       &Rep::ChangeMember<Kind::kRemove>},
+      {{"POST", "/v1/members/{id}:promote", kOperate, "promoteMember", "", "", 204},
+       &Rep::ChangeMember<Kind::kPromote>},
+      {{"POST", "/v1/members/{id}:transfer", kOperate, "transferLeadership", "", "", 204},
+       &Rep::Transfer},
+      {{"GET", "/v1/time", kNode, "showTime", "", "ClusterTime"}, &Rep::ShowTime},
+      {{"POST", "/v1/time:advance", kOperate, "advanceTime", "TimeAdvance", "ClusterTime"},
+       &Rep::AdvanceTime},
+      {{"GET", "/v1/status", kNode, "status", "", "Status"}, &Rep::ShowStatus},
+  };
+  static const RouteTable* const table = new RouteTable(kRoutes);
+  return *table;
+}
 
 absl::Status ApiOptions::Check() const {
   LOCUS_RETURN_IF_ERROR(forward.Check());
@@ -483,7 +474,7 @@ absl::StatusOr<std::shared_ptr<Api>> Api::Make(cluster_node::ClusterNode& node,
                                                const ApiOptions& options) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   auto rep = std::make_shared<Rep>(node, options);
-  LOCUS_RETURN_IF_ERROR(rep->Start(options));
+  LOCUS_RETURN_IF_ERROR(rep->Start());
   return std::shared_ptr<Api>(new Api(std::move(rep)));
 }
 
@@ -491,6 +482,7 @@ void Api::Handle(ServerRequest request, Server::Respond respond) {
   rep_->Handle(std::move(request), std::move(respond));
 }
 
+const RouteTable& Api::Routes() { return Rep::Table(); }
 absl::Status Api::Health(bool ready) const { return rep_->Health(ready); }
 std::string Api::Metrics() const { return rep_->Metrics(); }
 

@@ -14,6 +14,7 @@
 #include "src/cluster/node/cluster_node.h"
 #include "src/cluster/node/member_address.h"
 #include "src/http/api/rate_limit.h"
+#include "src/http/api/route_table.h"
 #include "src/http/server.h"
 
 namespace locus::cluster_api {
@@ -25,15 +26,9 @@ struct Admission {
 };
 
 struct ApiOptions {
-  // One of them must come as "Authorization: Bearer ...", except for /healthz and /readyz. Empty:
-  // no token is needed. Kept in memory that core dumps leave out, and compared in constant time.
-  std::vector<std::string> tokens;
-  // The same for operators, who may do all. Not empty: one of these is needed to change members,
-  // hand the leadership over, create and delete spaces; all other callers get 403.
-  std::vector<std::string> operator_tokens = {};
-  // If set, decides instead of these tokens; called for all requests but /healthz and /readyz. Must
-  // not wait.
-  std::function<Admission(const http::ServerRequest&)> admit = {};
+  // Decides whether a request is let in that needs one of these scopes. Must not wait. Empty: all
+  // are let in.
+  std::function<Admission(const http::ServerRequest&, http_api::Scopes any_of)> admit = {};
   // Serves counters, spaces of order IDs, rules and strict sets. Only once all nodes of the cluster
   // know them: an older node stops at the first request about them that it has to apply.
   bool keeps_store = false;
@@ -71,32 +66,7 @@ struct ApiOptions {
 // ClusterNode; the ApiCall answers when the node does. The Forwarder takes it instead where another
 // node leads. Pages are the bodies about the node itself.
 //
-// - PUT /v1/spaces/{space}: creates it; 204. With rest_ms above 0 it rests, also if it exists.
-// - DELETE /v1/spaces/{space}: deletes it, if nothing in it is held or rests; 204.
-// - POST /v1/leases: acquires; 201 and the grant.
-// - PUT /v1/leases/{worker}: renews; 200 and the grant.
-// - DELETE /v1/leases/{worker}: releases; 204. Like a renewal, it needs the nonce of the acquire.
-// - GET /v1/leases?space=S[&from=WORKER][&limit=N]: 200 and the leases of at most N worker IDs from
-//   WORKER on, linearizable; "next" says where more follow.
-// - POST /v1/counters: a call of a counter; 200 (store_bodies.h).
-// - PUT /v1/segments/{space}: creates a space of order IDs; 204. GET: 200 and all of it,
-//   linearizable. POST :allocate and :raise: 200; :restored: 204.
-// - POST /v1/sequence_types: writes a sequence type, or removes one; 200. GET with [?name=N]: 200
-//   and all of them, or the one of that name, linearizable.
-// - PUT /v1/strict_sets/{set}: creates a set of strict sequences; 204. GET: 200 and all of it,
-//   linearizable. POST :take, :extend and :release: 200 (strict_bodies.h); :restored: 204.
-// - GET /v1/members: 200 and the members, as this node knows them.
-// - POST /v1/members with {"id", "address"}: adds a learner, or changes its address; 204.
-// - POST /v1/members/{id}:promote: a learner votes from now on; 204.
-// - POST /v1/members/{id}:transfer: hands the leadership to it; 204.
-// - DELETE /v1/members/{id}: removes it; 204.
-// - GET /v1/time: 200, the cluster's time and the clock on which a majority of the nodes agrees.
-// - POST /v1/time:advance with {"most_ms"}: sets the time to that clock, if it is behind by at most
-//   so much; 200 and the time before.
-// - GET /v1/status: this node: its ID, addresses, role, term, leader, log, leases, members.
-// - GET /healthz: 200 while the node works.
-// - GET /readyz: 200 while it knows a leader.
-// - GET /metrics: for Prometheus.
+// Routes() lists its paths; apps/locusd/openapi/schemas.json describes them.
 //
 // If another node leads, requests get 307 and its address in Location; if no leader is known, 503.
 // With "Prefer: forward" this node asks the leader itself, once, and returns its answer
@@ -110,13 +80,15 @@ struct ApiOptions {
 // An address that sends too much gets 429 with Retry-After, and code UNAVAILABLE (rate_limit.h); a
 // node with too much under way answers 503, and so does one that already has 32 listings of leases
 // or strict sets to send. A request from a member's IP address that claims to be forwarded has a
-// limit of its own, ten times as high. /healthz and /readyz are always answered.
+// limit of its own, ten times as high.
 //
 // Thread safety: may be called by any thread. The node must outlive it and the requests that it
 // still answers.
 class Api {
  public:
-  // INVALID_ARGUMENT: bad options. UNAVAILABLE: no memory for the tokens, or no thread.
+  static const http_api::RouteTable& Routes();
+
+  // INVALID_ARGUMENT: bad options. UNAVAILABLE: no thread.
   static absl::StatusOr<std::shared_ptr<Api>> Make(cluster_node::ClusterNode& node,
                                                    const ApiOptions& options);
   ~Api();

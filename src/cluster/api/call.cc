@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/text/text.h"
 #include "src/cluster/api/bodies.h"
-#include "src/cluster/api/traceparent.h"
+#include "src/http/api/traceparent.h"
 #include "src/worker/worker_rules.h"
 
 namespace locus::cluster_api {
@@ -21,17 +20,34 @@ namespace {
 // In seconds; clients take no more.
 constexpr int64_t kMostRetryAfter = 3600;
 
-// None if there are several: it is unknown which of them is right.
-cluster_machine::TraceId TraceOf(const ServerRequest& request) {
-  constexpr std::string_view kName = "traceparent";
-  size_t found = 0;
-  for (const auto& [name, value] : request.headers) {
-    found += absl::EqualsIgnoreCase(name, internal::ToAbsl(kName));
-  }
-  return found == 1 ? ParseTraceparent(request.Header(kName)) : cluster_machine::TraceId();
-}
-
 }  // namespace
+
+absl::StatusOr<std::optional<cluster_machine::RequestId>> RequestIdOf(
+    const ServerRequest& request) {
+  const std::string_view text = request.Header("Request-Id");
+  if (text.empty()) return std::nullopt;
+  const size_t dash = text.find('-');
+  std::optional<uint64_t> made;
+  std::optional<absl::uint128> number;
+  std::optional<uint64_t> serial = 0;
+  if (dash != std::string_view::npos) {
+    made = internal::ParseDecimal(text.substr(0, dash), 253402300799999);
+    std::string_view rest = text.substr(dash + 1);
+    if (rest.size() > 33 && rest[32] == '-') {
+      serial = internal::ParseDecimal(rest.substr(33), UINT64_MAX);
+      rest = rest.substr(0, 32);
+    }
+    number = internal::ParseHex(rest);
+  }
+  if (!made || !number || !serial) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Request-Id ", internal::Quoted(text),
+                     " is not <ms since 1970>-<32 hex digits>[-<serial>]"));
+  }
+  return cluster_machine::RequestId{absl::FromUnixMillis(static_cast<int64_t>(*made)),
+                                    absl::Uint128High64(*number), absl::Uint128Low64(*number),
+                                    *serial};
+}
 
 ServerAnswer JsonAnswer(unsigned status, std::string body) {
   ServerAnswer answer;
@@ -64,7 +80,7 @@ ApiCall::ApiCall(std::shared_ptr<Traffic> traffic, ServerRequest request,
     : traffic_(std::move(traffic)),
       request_(std::move(request)),
       respond_(std::move(respond)),
-      trace_(TraceOf(request_)) {
+      trace_(http_api::TraceOf(request_)) {
   ++traffic_->under_way;
 }
 

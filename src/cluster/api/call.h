@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "src/cluster/machine/command.h"
 #include "src/http/server.h"
@@ -74,6 +75,10 @@ class ApiCall {
   std::atomic<bool> answered_ = false;
 };
 using ApiCallPtr = std::shared_ptr<ApiCall>;
+
+// "<ms since 1970>-<32 hex digits>[-<serial>]" in Request-Id; nullopt: there is none.
+absl::StatusOr<std::optional<cluster_machine::RequestId>> RequestIdOf(
+    const http::ServerRequest& request);
 
 http::ServerAnswer JsonAnswer(unsigned status, std::string body);
 // UNAVAILABLE has Retry-After: 1.

@@ -18,68 +18,7 @@ namespace {
 using http::ServerAnswer;
 using http::ServerRequest;
 
-constexpr std::string_view kCounters = "/v1/counters";
-constexpr std::string_view kTypes = "/v1/sequence_types";
-constexpr std::string_view kSegments = "/v1/segments/";
-constexpr std::string_view kStrictSets = "/v1/strict_sets/";
-
-// `Machine`: the calls of a part of the machine.
-template <typename Machine, typename Call>
-absl::StatusOr<StoreCall> Doing(SpaceName space, absl::StatusOr<Call> call) {
-  LOCUS_RETURN_IF_ERROR(call.status());
-  return StoreCall{std::move(space), Machine(*std::move(call))};
-}
-
-absl::Status NoSuch(const ServerRequest& request) {
-  return absl::NotFoundError(
-      absl::StrCat("there is no ", request.method, " ", internal::Quoted(request.path)));
-}
-
-// A path below a root: "NAME" or "NAME:verb".
-struct Named {
-  SpaceName name;
-  std::string verb;  // "PUT", "POST:allocate"
-};
-absl::StatusOr<Named> NamedIn(const ServerRequest& request, std::string_view root) {
-  const std::string_view rest = std::string_view(request.path).substr(root.size());
-  const size_t colon = rest.find(':');
-  LOCUS_ASSIGN_OR_RETURN(SpaceName name, SpaceName::Parse(rest.substr(0, colon)));
-  return Named{std::move(name),
-               request.method + std::string(colon == rest.npos ? "" : rest.substr(colon))};
-}
-
-absl::StatusOr<StoreCall> ParseSegmentCall(const ServerRequest& request) {
-  LOCUS_ASSIGN_OR_RETURN(const Named of, NamedIn(request, kSegments));
-  const std::string& body = request.body;
-  using segment_machine::Call;
-  if (of.verb == "GET") return StoreCall{of.name, std::nullopt};
-  if (of.verb == "PUT") return Doing<Call>(of.name, ParseSegmentCreate(body));
-  if (of.verb == "POST:allocate") return Doing<Call>(of.name, ParseSegmentAllocation(body));
-  if (of.verb == "POST:restored") return Doing<Call>(of.name, ParseSegmentRestored(body));
-  if (of.verb == "POST:raise") return Doing<Call>(of.name, ParseSegmentRaise(body));
-  return NoSuch(request);
-}
-
-absl::StatusOr<StoreCall> ParseStrictCall(const ServerRequest& request) {
-  LOCUS_ASSIGN_OR_RETURN(const Named of, NamedIn(request, kStrictSets));
-  const std::string& body = request.body;
-  using strict_machine::Call;
-  if (of.verb == "GET") return StoreCall{of.name, std::nullopt, StoreCall::Shows::kStrictSet};
-  if (of.verb == "PUT") {
-    LOCUS_ASSIGN_OR_RETURN(auto create, ParseStrictCreate(body));
-    // Checked here, not in the machine: older logs may contain larger sets.
-    LOCUS_RETURN_IF_ERROR(strict::CheckFits(of.name, create.options, strict_machine::kMostSections,
-                                            "a cluster of locusd"));
-    return StoreCall{of.name, Call(std::move(create))};
-  }
-  if (of.verb == "POST:take") return Doing<Call>(of.name, ParseStrictTake(body));
-  if (of.verb == "POST:extend") return Doing<Call>(of.name, ParseStrictExtend(body));
-  if (of.verb == "POST:release") return Doing<Call>(of.name, ParseStrictRelease(body));
-  if (of.verb == "POST:restored") return Doing<Call>(of.name, ParseStrictRestored(body));
-  return NoSuch(request);
-}
-
-// Of GET /v1/sequence_types; empty: there is none.
+// The name in the query of ShowTypes; empty: there is none.
 absl::StatusOr<std::string> NameIn(std::string_view query) {
   constexpr std::string_view kName = "name=";
   if (query.empty()) return std::string();
@@ -94,34 +33,38 @@ absl::StatusOr<std::string> NameIn(std::string_view query) {
 
 }  // namespace
 
-bool IsOfStore(std::string_view path) { return IsOfNumbers(path) || path.starts_with(kSegments); }
-
-bool IsOfNumbers(std::string_view path) {
-  return path == kCounters || path == kTypes || path.starts_with(kStrictSets);
+absl::StatusOr<StoreCall> CallCounter(std::string_view, const ServerRequest& request) {
+  LOCUS_ASSIGN_OR_RETURN(auto call, ParseCounterCall(request.body));
+  return StoreCall{SpaceName(), std::move(call)};
 }
 
-absl::StatusOr<StoreCall> ParseStoreCall(const ServerRequest& request) {
-  const std::string& method = request.method;
-  const std::string& body = request.body;
-  if (request.path == kCounters) {
-    if (method == "POST") {
-      LOCUS_ASSIGN_OR_RETURN(auto call, ParseCounterCall(body));
-      return StoreCall{SpaceName(), std::move(call)};
-    }
-  } else if (request.path == kTypes) {
-    if (method == "POST") {
-      LOCUS_ASSIGN_OR_RETURN(auto call, ParseTypeCall(body));
-      return StoreCall{SpaceName(), std::move(call)};
-    }
-    if (method == "GET") {
-      LOCUS_ASSIGN_OR_RETURN(std::string name, NameIn(request.query));
-      return StoreCall{SpaceName(), std::nullopt, StoreCall::Shows::kTypes, std::move(name)};
-    }
-  } else {
-    return request.path.starts_with(kSegments) ? ParseSegmentCall(request)
-                                               : ParseStrictCall(request);
-  }
-  return NoSuch(request);
+absl::StatusOr<StoreCall> ShowTypes(std::string_view, const ServerRequest& request) {
+  LOCUS_ASSIGN_OR_RETURN(std::string name, NameIn(request.query));
+  return StoreCall{SpaceName(), std::nullopt, StoreCall::Shows::kTypes, std::move(name)};
+}
+
+absl::StatusOr<StoreCall> ChangeType(std::string_view, const ServerRequest& request) {
+  LOCUS_ASSIGN_OR_RETURN(auto call, ParseTypeCall(request.body));
+  return StoreCall{SpaceName(), std::move(call)};
+}
+
+absl::StatusOr<StoreCall> ShowSegments(std::string_view name, const ServerRequest&) {
+  LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(name));
+  return StoreCall{std::move(space), std::nullopt};
+}
+
+absl::StatusOr<StoreCall> ShowStrictSet(std::string_view name, const ServerRequest&) {
+  LOCUS_ASSIGN_OR_RETURN(SpaceName set, SpaceName::Parse(name));
+  return StoreCall{std::move(set), std::nullopt, StoreCall::Shows::kStrictSet};
+}
+
+absl::StatusOr<StoreCall> CreateStrictSet(std::string_view name, const ServerRequest& request) {
+  LOCUS_ASSIGN_OR_RETURN(SpaceName set, SpaceName::Parse(name));
+  LOCUS_ASSIGN_OR_RETURN(auto create, ParseStrictCreate(request.body));
+  // Here, and not in the machine, whose log may have larger ones.
+  LOCUS_RETURN_IF_ERROR(
+      strict::CheckFits(set, create.options, strict_machine::kMostSections, "a cluster of locusd"));
+  return StoreCall{std::move(set), strict_machine::Call(std::move(create))};
 }
 
 ServerAnswer StoreAnswer(const cluster_machine::Answer& answer) {

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "locus/space.h"
+#include "src/base/os/check.h"
 #include "src/cluster/machine/command.h"
 #include "src/http/server.h"
 
@@ -25,13 +27,31 @@ struct StoreCall {
   std::string type = {};  // of kTypes: that one; empty: all
 };
 
-bool IsOfStore(std::string_view path);
-// Of these paths, those of counters, sequence types and strict sets.
-bool IsOfNumbers(std::string_view path);
-// For a request whose path IsOfStore. INVALID_ARGUMENT: a bad body or name. NOT_FOUND: there is no
-// such method or path.
-absl::StatusOr<StoreCall> ParseStoreCall(const http::ServerRequest& request);
-// For an answer whose status is OK.
+// Reads a request. `name`: the parameter of its path. INVALID_ARGUMENT: a bad body, query or name.
+using StoreParser = absl::StatusOr<StoreCall> (*)(std::string_view name,
+                                                  const http::ServerRequest& request);
+absl::StatusOr<StoreCall> CallCounter(std::string_view, const http::ServerRequest& request);
+absl::StatusOr<StoreCall> ShowTypes(std::string_view, const http::ServerRequest& request);
+absl::StatusOr<StoreCall> ChangeType(std::string_view, const http::ServerRequest& request);
+absl::StatusOr<StoreCall> ShowSegments(std::string_view name, const http::ServerRequest&);
+absl::StatusOr<StoreCall> ShowStrictSet(std::string_view name, const http::ServerRequest&);
+absl::StatusOr<StoreCall> CreateStrictSet(std::string_view name,
+                                          const http::ServerRequest& request);
+
+// The same of calls whose body is all that is read: `Parse` reads it, for the machine that takes
+// `Call`.
+template <typename Call, auto Parse>
+absl::StatusOr<StoreCall> CallOf(std::string_view name, const http::ServerRequest& request) {
+  LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(name));
+  LOCUS_ASSIGN_OR_RETURN(auto call, Parse(request.body));
+  return StoreCall{std::move(space), Call(std::move(call))};
+}
+template <auto Parse>
+constexpr StoreParser CallSegments = &CallOf<segment_machine::Call, Parse>;
+template <auto Parse>
+constexpr StoreParser CallStrictSet = &CallOf<strict_machine::Call, Parse>;
+
+// Of an answer whose status is OK.
 http::ServerAnswer StoreAnswer(const cluster_machine::Answer& answer);
 
 }  // namespace locus::cluster_api

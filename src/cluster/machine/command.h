@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "locus/space.h"
 #include "locus/worker_lease_store.h"
+#include "src/base/text/trace_id.h"
 #include "src/cluster/machine/counter/counters.h"
 #include "src/cluster/machine/segment/spaces.h"
 #include "src/cluster/machine/strict/sets.h"
@@ -69,16 +70,7 @@ struct RequestId {
 // "<ms since 1970>-<32 hex digits>", and "-<serial>" where that is not 0; as the API reads it.
 std::string ToString(const RequestId& id);
 
-// The trace that a request belongs to, by W3C Trace Context. Both 0: none.
-struct TraceId {
-  uint64_t high = 0;
-  uint64_t low = 0;
-
-  bool empty() const { return high == 0 && low == 0; }
-  friend bool operator==(const TraceId&, const TraceId&) = default;
-};
-// 32 hex digits; empty: none.
-std::string ToString(const TraceId& trace);
+using internal::TraceId;
 
 struct Create {
   absl::Duration rest;

@@ -471,10 +471,6 @@ bool operator==(const Fact& one, const Fact& other) {
   return all(one) == all(other) && one.type == other.type;
 }
 
-std::string ToString(const TraceId& trace) {
-  return trace.empty() ? "" : HexOf(trace.high, trace.low);
-}
-
 std::string ToString(const RequestId& id) {
   std::string text = absl::StrCat(absl::ToUnixMillis(id.made), "-", HexOf(id.high, id.low));
   if (id.serial != 0) absl::StrAppend(&text, "-", id.serial);

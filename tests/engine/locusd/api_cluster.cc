@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/engine/locusd/api_cluster.h"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "src/cluster/api/call.h"
 #include "tests/support/private_server.h"
 
 namespace locus {
@@ -71,9 +76,29 @@ std::unique_ptr<LocusdWorkerLeaseStore> ApiCluster::Connect(const LocusdOptions&
   return *std::move(store);
 }
 
+std::function<cluster_api::Admission(const http::ServerRequest&, http_api::Scopes)> AdmitTokens(
+    std::vector<std::string> clients, std::vector<std::string> operators) {
+  return
+      [clients = std::move(clients), operators = std::move(operators)](
+          const http::ServerRequest& request, http_api::Scopes any_of) -> cluster_api::Admission {
+        std::string_view token = request.Header("Authorization");
+        token.remove_prefix(std::min(token.size(), sizeof("Bearer ") - 1));
+        auto is_of = [&](const auto& tokens) {
+          return std::ranges::find(tokens, token) != tokens.end();
+        };
+        const bool is_operator = is_of(operators), is_client = is_of(clients);
+        const bool for_operators =
+            !operators.empty() && any_of == http_api::Scopes{http_api::Scope::kOperate};
+        if (is_operator || (is_client && !for_operators)) return {std::string(token), std::nullopt};
+        const absl::Status refused = is_client ? absl::PermissionDeniedError("operator tokens only")
+                                               : absl::UnauthenticatedError("a token is needed");
+        return {"", cluster_api::ProblemAnswer(refused)};
+      };
+}
+
 void ApiCluster::Serve(int node) {
   cluster_api::ApiOptions of_api;
-  of_api.tokens = tokens_;
+  if (!tokens_.empty()) of_api.admit = AdmitTokens(tokens_);
   of_api.keeps_store = true;
   of_api.cluster = names_.count(node) > 0 ? names_[node] : "leases";
   of_api.address = cluster_->address(node);

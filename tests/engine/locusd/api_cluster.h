@@ -16,6 +16,11 @@
 
 namespace locus {
 
+// Lets in whoever has one of these tokens; where there are operators, routes of the scope operate
+// need one of theirs.
+std::function<cluster_api::Admission(const http::ServerRequest&, http_api::Scopes)> AdmitTokens(
+    std::vector<std::string> clients, std::vector<std::string> operators = {});
+
 // A cluster whose nodes serve the API, all in this process.
 // Thread safety: none.
 class ApiCluster {

@@ -210,7 +210,7 @@ TEST_F(LocusdStrictStoreTest, NodesThatKeepNoStore_Refuse) {
 // Where there are operators, they create sets and declare losses; owners need neither.
 TEST_F(LocusdStrictStoreTest, WithOperatorTokens_ClientsCreateNothingAndOwn) {
   ApiCluster cluster(1, clock_, {"client"}, [](int, cluster_api::ApiOptions& options) {
-    options.operator_tokens = {"operator"};
+    options.admit = AdmitTokens({"client"}, {"operator"});
   });
   auto client = MustOpen(cluster.options(), clock_);
   LocusdOptions of_operator = cluster.options();

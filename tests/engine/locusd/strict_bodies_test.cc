@@ -62,10 +62,8 @@ TEST_F(StrictBodiesTest, SetLargerThanAClusterKeeps_IsNotCreated) {
     StrictSetOptions options;
     options.uids = uids;
     http::ServerRequest request;
-    request.method = "PUT";
-    request.path = "/v1/strict_sets/s";
     request.body = BodyOf(Call(strict_machine::Create{options, {}}));
-    return ParseStoreCall(request).status();
+    return CreateStrictSet("s", request).status();
   };
   EXPECT_TRUE(put(13'107'200'000).ok());
   const absl::Status status = put(13'107'200'001);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/cluster/api/traceparent.h"
+#include "src/http/api/traceparent.h"
 
 #include "gtest/gtest.h"
 
-namespace locus::cluster_api {
+namespace locus::http_api {
 namespace {
 
-using cluster_machine::TraceId;
+using internal::TraceId;
 
 constexpr TraceId kTrace{0x4bf92f3577b34da6, 0xa3ce929d0e0e4736};
 
@@ -47,4 +47,4 @@ TEST(TraceparentTest, Malformed_IsIgnored) {
 }
 
 }  // namespace
-}  // namespace locus::cluster_api
+}  // namespace locus::http_api

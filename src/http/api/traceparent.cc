@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/cluster/api/traceparent.h"
+#include "src/http/api/traceparent.h"
 
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "src/base/text/text.h"
 
-namespace locus::cluster_api {
+namespace locus::http_api {
 
-using cluster_machine::TraceId;
+using internal::TraceId;
 
 namespace {
 
@@ -43,4 +44,12 @@ TraceId ParseTraceparent(std::string_view value) {
   return {absl::Uint128High64(*number), absl::Uint128Low64(*number)};
 }
 
-}  // namespace locus::cluster_api
+TraceId TraceOf(const http::ServerRequest& request) {
+  constexpr std::string_view kName = "traceparent";
+  const auto found = std::ranges::count_if(request.headers, [&](const auto& header) {
+    return absl::EqualsIgnoreCase(header.first, internal::ToAbsl(kName));
+  });
+  return found == 1 ? ParseTraceparent(request.Header(kName)) : TraceId();
+}
+
+}  // namespace locus::http_api

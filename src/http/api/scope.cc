@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locusd/front/scope.h"
+#include "src/http/api/scope.h"
 
 #include "src/base/os/check.h"
 
-namespace locus::locusd {
+namespace locus::http_api {
 
 std::string_view ToString(Scope scope) {
   switch (scope) {
@@ -41,9 +41,9 @@ std::string Scopes::ToString() const {
   for (const Scope scope : kEach) {
     if (!Has(scope)) continue;
     if (!text.empty()) text += ", ";
-    text += locusd::ToString(scope);
+    text += http_api::ToString(scope);
   }
   return text.empty() ? "none" : text;
 }
 
-}  // namespace locus::locusd
+}  // namespace locus::http_api

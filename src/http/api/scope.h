@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_APPS_LOCUSD_FRONT_SCOPE_H_
-#define LOCUS_APPS_LOCUSD_FRONT_SCOPE_H_
+#ifndef LOCUS_SRC_HTTP_API_SCOPE_H_
+#define LOCUS_SRC_HTTP_API_SCOPE_H_
 
 #include <array>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace locus::locusd {
+namespace locus::http_api {
 
 // What a token may allow.
 enum class Scope : uint8_t {
@@ -60,6 +60,6 @@ class Scopes {
   uint32_t bits_ = 0;
 };
 
-}  // namespace locus::locusd
+}  // namespace locus::http_api
 
-#endif  // LOCUS_APPS_LOCUSD_FRONT_SCOPE_H_
+#endif  // LOCUS_SRC_HTTP_API_SCOPE_H_
