@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "src/base/text/text.h"
+#include "src/base/text/uri_part.h"
 
 namespace locus::http {
 namespace {
@@ -49,14 +50,8 @@ struct PathChar {
 };
 std::optional<PathChar> TakeChar(std::string_view path) {
   if (path[0] != '%') return PathChar{path[0], 1};
-  if (path.size() < 3) return std::nullopt;
-  int value = 0;
-  for (const char digit : path.substr(1, 2)) {
-    if (!absl::ascii_isxdigit(static_cast<unsigned char>(digit))) return std::nullopt;
-    const char lower = absl::ascii_tolower(static_cast<unsigned char>(digit));
-    value = value * 16 + (lower <= '9' ? lower - '0' : lower - 'a' + 10);
-  }
-  return PathChar{static_cast<char>(value), 3};
+  const std::optional<char> byte = internal::PercentByte(path);
+  return byte ? std::optional(PathChar{*byte, 3}) : std::nullopt;
 }
 
 std::string_view FlawOfPath(std::string_view path) {

@@ -103,9 +103,7 @@ class Reader {
     std::string_view after = end == std::string_view::npos ? "" : part.substr(end + bracketed);
     if (host.name.empty()) return Refuse("has a host without a name");
     for (char c : host.name) {
-      bool fits = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' ||
-                  c == '_' || (bracketed && (c == ':' || c == '%'));
-      if (!fits)
+      if (!internal::IsOfHost(c, bracketed))
         return Refuse(absl::StrCat("has a host ", Quoted(host.name),
                                    " with a character that host names do not have"));
     }

@@ -7,27 +7,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/version.h"
-#include "src/base/text/text.h"
+#include "src/base/text/json_text.h"
 
 namespace locus::worker {
-namespace {
 
-// The result of Printable is valid UTF-8 without control characters.
-std::string JsonString(std::string_view text) {
-  std::string out = "\"";
-  for (char c : internal::Printable(text)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
-}  // namespace
+using internal::JsonQuoted;
 
 std::string HolderText(std::string_view host, int64_t pid, std::string_view version,
                        std::optional<uint64_t> datacenter) {
-  std::string text = absl::StrCat("{\"host\":", JsonString(host), ",\"pid\":", pid,
-                                  ",\"version\":", JsonString(version));
+  std::string text =
+      absl::StrCat("{\"host\":", JsonQuoted(host, internal::kMostForeignBytes), ",\"pid\":", pid,
+                   ",\"version\":", JsonQuoted(version, internal::kMostForeignBytes));
   if (datacenter.has_value()) absl::StrAppend(&text, ",\"datacenter\":", *datacenter);
   return text + "}";
 }

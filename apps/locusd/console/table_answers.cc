@@ -34,12 +34,6 @@ std::string IdJson(const RoutingTable& table) {
   return table.table_id().empty() ? "null" : Quote(table.table_id());
 }
 
-// A JSON object without its end.
-std::string Opened(std::string object) {
-  object.resize(object.rfind('}'));
-  return object;
-}
-
 json::object ShardOf(const Shard& shard) {
   json::object of{{"id", shard.id},
                   {"name", JsonText(shard.name)},
@@ -186,8 +180,9 @@ std::string TableMovesJson(const RoutingTable& table) {
 }
 
 std::string DiffJson(const RoutingTable& before, const RoutingTable& after) {
-  return absl::StrCat(Opened(apps::DifferenceAsJson(before, after)),
-                      ",\"text\":", Quote(TableDifference(before, after)), "}");
+  json::value diff = json::parse(apps::DifferenceAsJson(before, after));
+  diff.as_object()["text"] = JsonText(TableDifference(before, after));
+  return json::serialize(diff);
 }
 
 absl::StatusOr<std::string> PlanJson(const RoutingTable& table, PlanRequest request,

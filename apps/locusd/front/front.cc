@@ -17,6 +17,7 @@
 #include "src/base/run/seldom.h"
 #include "src/base/text/text.h"
 #include "src/cluster/api/call.h"
+#include "src/http/api/problem.h"
 #include "src/http/api/traceparent.h"
 #include "src/http/endpoint.h"
 #include "src/metrics/metrics.h"
@@ -72,19 +73,9 @@ ServerAnswer WrongHostAnswer(const ServerRequest& request) {
       "Host is ", Quoted(request.Header("Host")), "; it must be this machine's loopback")));
 }
 
-bool IsProblem(const ServerAnswer& answer) {
-  for (const auto& [name, value] : answer.headers) {
-    if (name == "Content-Type") return value == "application/problem+json";
-  }
-  return false;
-}
-
 void AddRequestId(const std::string& id, ServerAnswer& answer) {
   answer.headers.emplace_back("X-Request-Id", id);
-  const size_t end = answer.body.rfind('}');
-  if (answer.status >= 400 && end != std::string::npos && IsProblem(answer)) {
-    answer.body.insert(end, absl::StrCat(",\"request_id\":\"", id, "\""));
-  }
+  if (answer.status >= 400) http_api::AddToProblem(answer, {{"request_id", id}});
 }
 
 bool IsEncoded(const ServerRequest& request) {

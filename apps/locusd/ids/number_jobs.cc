@@ -14,6 +14,7 @@
 #include "apps/locusd/ids/list_text.h"
 #include "src/base/os/check.h"
 #include "src/base/text/text.h"
+#include "src/base/text/uri_part.h"
 #include "src/number/type_text.h"
 
 namespace locus::locusd {
@@ -33,7 +34,7 @@ using PartsPtr = std::shared_ptr<const IdParts>;
 
 absl::StatusOr<std::string> NameIn(std::string_view part) {
   LOCUS_RETURN_IF_ERROR(RefusePlus(part));
-  std::optional<std::string> name = Unescaped(part);
+  std::optional<std::string> name = internal::Unescaped(part);
   if (name) return *std::move(name);
   return absl::InvalidArgumentError(absl::StrCat(Quoted(part), ": a % has no two hex digits"));
 }

@@ -7,34 +7,13 @@
 #include "absl/strings/str_join.h"
 #include "src/base/os/check.h"
 #include "src/base/text/text.h"
+#include "src/base/text/uri_part.h"
 
 namespace locus::locusd {
 
 using internal::ParseDecimal;
 using internal::Quoted;
-
-std::optional<std::string> Unescaped(std::string_view text) {
-  std::string bytes;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      bytes += text[i];
-      continue;
-    }
-    if (text.size() - i < 3) return std::nullopt;
-    int byte = 0;
-    for (const char digit : text.substr(i + 1, 2)) {
-      const int value = digit >= '0' && digit <= '9'   ? digit - '0'
-                        : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-                        : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
-                                                       : -1;
-      if (value < 0) return std::nullopt;
-      byte = byte * 16 + value;
-    }
-    bytes += static_cast<char>(byte);
-    i += 2;
-  }
-  return bytes;
-}
+using internal::Unescaped;
 
 absl::Status RefusePlus(std::string_view text) {
   if (text.find('+') == text.npos) return absl::OkStatus();

@@ -37,9 +37,6 @@ class Query {
 // INVALID_ARGUMENT: there is a '+', which a client may mean as a blank or as a plus.
 absl::Status RefusePlus(std::string_view text);
 
-// %XX as its byte. nullopt: a '%' without two hex digits.
-std::optional<std::string> Unescaped(std::string_view text);
-
 }  // namespace locus::locusd
 
 #endif  // LOCUS_APPS_LOCUSD_IDS_QUERY_H_

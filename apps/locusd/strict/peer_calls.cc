@@ -11,6 +11,7 @@
 #include "src/base/os/check.h"
 #include "src/base/os/loopback.h"
 #include "src/base/run/mutex.h"
+#include "src/base/text/json_text.h"
 #include "src/base/text/text.h"
 #include "src/cluster/api/bodies.h"
 #include "src/http/connection.h"
@@ -142,7 +143,8 @@ absl::StatusOr<PeerCalls::Taken> PeerCalls::AskFor(const std::string& address,
                                                    std::span<const uint32_t> sections,
                                                    const std::string& to, absl::Duration timeout) {
   return Change(address, "/v1/strict/sections:hand_over",
-                absl::StrCat("{", MemberOf(sections), ",\"to\":", JsonText(to), "}"), timeout);
+                absl::StrCat("{", MemberOf(sections), ",\"to\":", internal::JsonQuoted(to), "}"),
+                timeout);
 }
 
 absl::StatusOr<PeerCalls::Taken> PeerCalls::Change(const std::string& address, const char* target,

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/json.hpp>
 #include <charconv>
 #include <system_error>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "src/base/text/text.h"
 #include "src/cluster/api/bodies.h"
 #include "src/cluster/api/call.h"
+#include "src/http/api/problem.h"
 
 namespace locus::locusd {
 
@@ -58,17 +60,15 @@ ServerAnswer NumbersAnswer(uint64_t table_version, const std::vector<uint64_t>& 
 // The sections that this node does not own, each with its owner; null: the node knows of none.
 ServerAnswer ElsewhereAnswer(const StrictNode& node, const std::vector<uint32_t>& sections) {
   const std::shared_ptr<const StrictTable> table = node.table();
-  std::string owners;
+  boost::json::array owners;
   for (const uint32_t section : sections) {
     const StrictTable::Owner* owner = table->OwnerOf(section);
-    absl::StrAppend(&owners, owners.empty() ? "" : ",", "{\"section\":", section, ",\"owner\":");
+    boost::json::value known;
     // The table may still name this node just after it lost a section.
-    if (owner == nullptr || owner->address.empty() || owner->name == node.settings().name) {
-      owners += "null}";
-    } else {
-      absl::StrAppend(&owners, "{\"name\":", JsonText(owner->name),
-                      ",\"address\":", JsonText(owner->address), "}}");
+    if (owner != nullptr && !owner->address.empty() && owner->name != node.settings().name) {
+      known = {{"name", owner->name}, {"address", owner->address}};
     }
+    owners.push_back({{"section", section}, {"owner", std::move(known)}});
   }
   const std::string others =
       sections.size() == 1 ? ""
@@ -77,8 +77,8 @@ ServerAnswer ElsewhereAnswer(const StrictNode& node, const std::vector<uint32_t>
       absl::AbortedError(absl::StrCat(node.settings().name, " does not own section ",
                                       sections.front(), others, "; \"sections\" says who does")),
       421);
-  answer.body.insert(answer.body.rfind('}'), absl::StrCat(",\"table_version\":\"", table->version(),
-                                                          "\",\"sections\":[", owners, "]"));
+  http_api::AddToProblem(
+      answer, {{"table_version", absl::StrCat(table->version())}, {"sections", std::move(owners)}});
   return answer;
 }
 

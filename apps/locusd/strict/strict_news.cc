@@ -5,6 +5,7 @@
 #include "apps/locusd/strict/node_name.h"
 #include "apps/locusd/strict/strict_table.h"
 #include "src/base/os/check.h"
+#include "src/base/text/json_text.h"
 #include "src/base/text/text.h"
 #include "src/http/endpoint.h"
 
@@ -19,7 +20,8 @@ constexpr uint64_t kMostWeight = 1'000'000;
 constexpr size_t kMostSections = size_t{1} << 20;
 
 std::string ToJson(const StrictPeer& peer) {
-  return absl::StrCat("\"name\":", JsonText(peer.name), ",\"address\":", JsonText(peer.address),
+  return absl::StrCat("\"name\":", internal::JsonQuoted(peer.name),
+                      ",\"address\":", internal::JsonQuoted(peer.address),
                       ",\"weight\":", peer.weight);
 }
 
@@ -52,9 +54,9 @@ uint64_t TableVersionOf(Members& members) {
 
 std::string ToJson(const StrictNews& news) {
   std::string text =
-      absl::StrCat("{", ToJson(news.self), ",\"set\":", JsonText(news.set), ",\"table_version\":\"",
-                   news.table_version, "\",\"wants_loads\":", news.wants_loads ? "true" : "false",
-                   ",\"nodes\":[");
+      absl::StrCat("{", ToJson(news.self), ",\"set\":", internal::JsonQuoted(news.set),
+                   ",\"table_version\":\"", news.table_version,
+                   "\",\"wants_loads\":", news.wants_loads ? "true" : "false", ",\"nodes\":[");
   for (size_t i = 0; i < news.others.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "{" : ",{", ToJson(news.others[i]), "}");
   }

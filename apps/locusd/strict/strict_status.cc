@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/text/json_text.h"
 
 namespace locus::locusd {
 namespace {
@@ -64,11 +65,12 @@ using Nodes = std::map<std::pair<std::string, std::string>, Node>;
 std::string NodesJson(Nodes& nodes, const StrictPeer& self) {
   std::string text;
   for (auto& [key, node] : nodes) {
-    absl::StrAppend(&text, text.empty() ? "" : ",", "{\"name\":", JsonText(node.peer.name),
-                    ",\"address\":", JsonText(node.peer.address), ",\"weight\":", node.peer.weight,
-                    ",\"self\":", Word(node.peer == self), ",\"heard\":", Word(node.heard),
-                    ",\"sections\":", node.ranges.count(), ",\"numbers_per_second\":", node.rate,
-                    ",\"ranges\":", node.ranges.ToJson(), "}");
+    absl::StrAppend(
+        &text, text.empty() ? "" : ",", "{\"name\":", internal::JsonQuoted(node.peer.name),
+        ",\"address\":", internal::JsonQuoted(node.peer.address), ",\"weight\":", node.peer.weight,
+        ",\"self\":", Word(node.peer == self), ",\"heard\":", Word(node.heard),
+        ",\"sections\":", node.ranges.count(), ",\"numbers_per_second\":", node.rate,
+        ",\"ranges\":", node.ranges.ToJson(), "}");
   }
   return absl::StrCat("[", text, "]");
 }
@@ -107,12 +109,13 @@ std::string ToJson(const StrictStatus& status) {
   }
   std::string handed_over;
   for (auto& [to, ranges] : moving) {
-    absl::StrAppend(&handed_over, handed_over.empty() ? "" : ",", "{\"to\":", JsonText(to),
-                    ",\"sections\":", ranges.count(), ",\"ranges\":", ranges.ToJson(), "}");
+    absl::StrAppend(&handed_over, handed_over.empty() ? "" : ",",
+                    "{\"to\":", internal::JsonQuoted(to), ",\"sections\":", ranges.count(),
+                    ",\"ranges\":", ranges.ToJson(), "}");
   }
   const StrictSetOptions& options = status.options;
   return absl::StrCat(
-      "{\"set\":\"", status.set.str(), "\",\"node\":", JsonText(status.self.name),
+      "{\"set\":\"", status.set.str(), "\",\"node\":", internal::JsonQuoted(status.self.name),
       ",\"open\":", Word(status.open), ",\"takes\":", Word(status.takes), ",\"first_uid\":\"",
       options.first_uid, "\",\"uids\":\"", options.uids,
       "\",\"section_size\":", options.section_size, ",\"sections\":", options.sections(),

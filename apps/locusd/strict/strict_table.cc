@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/text/json_text.h"
 
 namespace locus::locusd {
 
@@ -43,8 +44,8 @@ std::string StrictTable::ToJson(const SpaceName& set, const StrictSetOptions& op
                    "\",\"section_size\":", options.section_size, ",\"step\":\"", options.step,
                    "\",\"ttl_ms\":", absl::ToInt64Milliseconds(options.ttl), ",\"owners\":[");
   for (size_t i = 0; i < owners_.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ",", "{\"name\":", JsonText(owners_[i].name),
-                    ",\"address\":", JsonText(owners_[i].address), "}");
+    absl::StrAppend(&text, i == 0 ? "" : ",", "{\"name\":", internal::JsonQuoted(owners_[i].name),
+                    ",\"address\":", internal::JsonQuoted(owners_[i].address), "}");
   }
   text += "],\"ranges\":[";
   bool is_first = true;
@@ -60,16 +61,6 @@ std::string StrictTable::ToJson(const SpaceName& set, const StrictSetOptions& op
   }
   text += "]}";
   return text;
-}
-
-std::string JsonText(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (c >= ' ' && c <= '~') quoted += c;
-  }
-  quoted += '"';
-  return quoted;
 }
 
 }  // namespace locus::locusd

@@ -53,9 +53,6 @@ class StrictTable {
   std::vector<uint32_t> owner_of_;  // by section: an index of owners_
 };
 
-// As JSON text, with its quotes. For names and addresses: printable ASCII.
-std::string JsonText(std::string_view text);
-
 }  // namespace locus::locusd
 
 #endif  // LOCUS_APPS_LOCUSD_STRICT_STRICT_TABLE_H_

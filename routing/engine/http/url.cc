@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routing/engine/http/url.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/text/text.h"
+#include "src/base/text/uri_part.h"
 
 namespace locus::http {
 
@@ -20,13 +22,9 @@ absl::Status Refuse(std::string_view text, std::string_view why) {
 }
 
 bool IsHost(std::string_view host, bool bracketed) {
-  if (host.empty() || host.size() > 255) return false;
-  for (char c : host) {
-    bool fits = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
-                (bracketed ? c == ':' || c == '%' : c == '-' || c == '_');
-    if (!fits) return false;
-  }
-  return true;
+  return !host.empty() && host.size() <= 255 && std::all_of(host.begin(), host.end(), [&](char c) {
+    return internal::IsOfHost(c, bracketed);
+  });
 }
 
 // Reads host and port. nullopt: they are invalid.

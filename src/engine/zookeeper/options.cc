@@ -6,6 +6,7 @@
 #include "locus/engine/zookeeper.h"
 #include "src/base/os/loopback.h"
 #include "src/base/text/text.h"
+#include "src/base/text/uri_part.h"
 
 namespace locus {
 
@@ -33,10 +34,8 @@ std::string_view HostOf(std::string_view text) {
   std::string_view host = text.substr(0, colon);
   const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (brackets) host = host.substr(1, host.size() - 2);
-  const bool known = std::all_of(host.begin(), host.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_' || (brackets && (c == ':' || c == '%'));
-  });
+  const bool known = std::all_of(host.begin(), host.end(),
+                                 [&](char c) { return internal::IsOfHost(c, brackets); });
   return port.value_or(0) != 0 && known && host.size() <= 255 ? host : std::string_view();
 }
 
