@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures every way to a number that docs/choosing.md compares, in one run: MariaDB and etcd that
+# Measures every way to a number that docs/start/choosing.md compares, in one run: MariaDB and etcd that
 # flush each commit, and two Redis servers, of which one flushes each second and one each write. Their
 # data is in DIR (a disk, not memory, or the figures mean nothing). Prints the table of that page.
 #

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What kinds of keys do to InnoDB: the same rows are inserted with keys of each kind, one kind after
 # the other, on a MariaDB server of its own with its data in DIR (a disk). Writes one JSON document, of
-# which bench/keys/innodb_picture makes the picture of docs/choosing.md:
+# which bench/keys/innodb_picture makes the picture of docs/start/choosing.md:
 #
 #   bench/keys/innodb_keys.sh [BIN_DIR [ROWS [DIR [POOL]]]] > docs/innodb_keys.json
 #

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What moves, and how even it is afterwards, when shards come, go and change their weights: locus
 // plan beside jump consistent hash, ketama and Redis Cluster's rebalance, on the same keys. Prints
-// the tables of docs/routing.md; figures do not depend on the machine.
+// the tables of docs/inside/routing.md; figures do not depend on the machine.
 // usage: rebalance_peers [FILE]
 //        FILE: a buyer key (uint64) a line, as often as the buyer ordered; blank lines are skipped.
 //        Without it: 1,000,000 random keys, once each.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the figures of docs/scale.md: what installations of four sizes ask of their parts. What
+// Prints the figures of docs/run/scale.md: what installations of four sizes ask of their parts. What
 // the rules of locus decide is run or computed by its own code: generators on a store for two hours
 // of simulated time, routing tables, commands and snapshots of a lease cluster. What was measured
-// is given, with where docs/benchmarks.md and docs/engines.md say so.
+// is given, with where docs/inside/benchmarks.md and docs/run/engines.md say so.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -46,7 +46,7 @@ constexpr Size kSizes[] = {
     {"the largest", 10'000'000, 5'000, 2'000, 4'294'967'296},
 };
 
-// Measured: docs/benchmarks.md and docs/engines.md.
+// Measured: docs/inside/benchmarks.md and docs/run/engines.md.
 constexpr double kCopiedRows = 80'000;      // a second, "Moving orders"
 constexpr double kAppliedInserts = 61'000;  // a second, a transaction each
 constexpr double kMariadbLeases = 1'855;    // a second of one thread, p50 0.53 ms

@@ -89,7 +89,7 @@ void AbslStringify(Sink& sink, AuditRecord::Kind kind) {
 class AuditWriter {
  public:
   virtual ~AuditWriter() = default;
-  // Writes rows, one JSON object a line (docs/architecture.md, "Audit"), all of them or none. A row
+  // Writes rows, one JSON object a line (docs/inside/audit.md), all of them or none. A row
   // whose id was written before counts once. INVALID_ARGUMENT: these rows are refused for good.
   // Other errors: they may be written later. Blocks, up to a bound that the writer states.
   virtual absl::Status Write(std::string_view rows) = 0;

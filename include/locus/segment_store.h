@@ -105,7 +105,7 @@ struct BaseRaise {
   uint64_t after = 0;
 };
 
-// A durable place from which sections allocate segments. The rules (docs/architecture.md):
+// A durable place from which sections allocate segments. The rules (docs/inside/segments.md):
 //
 //   top   = max(floor(now), base) + max_lead
 //   first = max(head, seen, floor(now), base), rounded up to 64
@@ -114,7 +114,7 @@ struct BaseRaise {
 // A loss means that the store may have forgotten allocations: the space was created, the store's
 // identity differs from the recorded one, `seen` is above everything that the store knows, or
 // DeclareRestored was called. Each loss raises base, so that no allocation granted after a loss was
-// noticed overlaps an allocation granted before that loss. docs/operations.md lists what this does
+// noticed overlaps an allocation granted before that loss. docs/run/store-loss.md lists what this does
 // not cover.
 //
 // `caller_now` is the wall time of the calling process. If it differs from the store's by more than

@@ -40,7 +40,7 @@ namespace locus {
 //
 // Two mistakes go unnoticed: leaving out a store that was in use, both as a member and in
 // `retired`; and two layouts of the same number that give one name to two stores. See
-// docs/operations.md.
+// docs/run/store-sets.md.
 //
 // A value; copies share the stores.
 class SegmentStoreSet {

@@ -8,7 +8,7 @@ namespace locus {
 
 // The version of the library linked in, as "MAJOR.MINOR.PATCH" (SemVer). While MAJOR is 0 a new
 // MINOR may break source and binary compatibility, a new PATCH breaks neither. The formats of
-// docs/formats.md are not covered by this number: they are frozen.
+// docs/inside/formats.md are not covered by this number: they are frozen.
 const char* Version();
 
 }  // namespace locus

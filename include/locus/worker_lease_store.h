@@ -153,7 +153,7 @@ struct WorkerSpacePast {
 
 // Where worker IDs are leased. A space is a set of worker IDs of which each has at most one holder;
 // spaces of worker IDs and of sequences may have the same name, and are independent of each other.
-// The rules (docs/architecture.md, "Worker leases"):
+// The rules (docs/inside/worker.md, "Worker leases"):
 //
 //   held      a worker ID whose ceiling >= the store's now
 //   acquire   of an ID that is not held:  floor   = its ceiling

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What docs/use/http.md says to watch has an alert or a reason for none; each alert is explained in
-docs/deploy.md, and fired by a test on a real process; and no alert on a counter overlooks what was
+docs/run/alerts.md, and fired by a test on a real process; and no alert on a counter overlooks what was
 counted before the first scrape or before a restart."""
 import glob
 import os

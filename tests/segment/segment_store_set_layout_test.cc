@@ -70,7 +70,7 @@ TEST_F(SegmentStoreSetTest, StoreLostForGood_ItsSectionsContinueElsewhereWithout
   EXPECT_TRUE(TakeAll(*second));
 }
 
-// The case that docs/operations.md warns of.
+// The case that docs/run/operations.md warns of.
 TEST_F(SegmentStoreSetTest, StoreInUseThatIsNeitherMemberNorRetired_MayRepeat) {
   ASSERT_TRUE(Establish(Thirds()).ok());
   auto first = Open(Thirds()).value();

@@ -51,7 +51,7 @@ std::string RowsThatDiffer(const std::vector<MoveEvent>& events) {
   }
   if (out.empty()) return out;
   return absl::StrCat(out,
-                      "              decide which row is right: docs/migration.md, \"Rows that "
+                      "              decide which row is right: docs/move/repair.md, \"Rows that "
                       "differ\"\n");
 }
 

@@ -47,7 +47,7 @@ struct TokenSettings {
   uint64_t burst = 1000;
 };
 
-// What a node's configuration file says; docs/locusd.md lists the keys.
+// What a node's configuration file says; docs/run/locusd.md lists the keys.
 struct Config {
   // What the process does: one of these, or several.
   bool cluster_node = true;

@@ -86,7 +86,7 @@ std::string ExplainText(const Move& move, const mysql::MoveView& view) {
                    view.record ? internal::ToAbsl(text.may) : "start", "\n");
   if (!now.wish.hold.empty()) {
     absl::StrAppend(&out, "  held        ", internal::Printable(now.wish.hold),
-                    "\n              docs/migration.md, \"When it is held\", says what to do\n");
+                    "\n              docs/move/held.md, \"When it is held\", says what to do\n");
   }
   return out;
 }

@@ -15,7 +15,7 @@
 #include "locus/routing/routing_table.h"
 
 // The move file: all that the moves of a routing table need and the table does not say. TOML;
-// docs/migration.md describes it, and `locus move new` writes one with every option explained.
+// docs/move/move-file.md describes it, and `locus move new` writes one with every option explained.
 
 namespace locus::apps {
 

@@ -129,7 +129,7 @@ command_rolls_back = false     # true: its failure takes the move back to share 
 std::string NewMoveFile(const std::string& name, const std::string& table_place,
                         const RoutingTable& table) {
   std::string text = absl::StrCat(
-      "# A move of orders between shards; see docs/migration.md. Check it with `locus move "
+      "# A move of orders between shards; see docs/move/move-file.md. Check it with `locus move "
       "preflight`.\n",
       MovesOfTable(name, table),
       "\n# a-z, 0-9, - _ and . The shards keep what they know of the moves under this name: give "

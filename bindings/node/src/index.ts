@@ -4,7 +4,7 @@
  * browsers, workers and Node; nothing here needs a file, a network or native code.
  *
  * locus gives every order an ID that already knows where the order lives. The words and formats are
- * those of docs/formats.md of locus.
+ * those of docs/inside/formats.md of locus.
  */
 export { AsyncOrderNoCodec } from "./async_order_no_codec.js";
 export { LocusError, type LocusErrorCode } from "./errors.js";

@@ -62,8 +62,8 @@ struct AuditQuery {
 };
 
 // Audit records in a ClickHouse table, ordered by space, kind, worker, section, time and id; a
-// ReplacingMergeTree, so that a batch which was written twice counts once (docs/architecture.md,
-// "Audit", has the DDL).
+// ReplacingMergeTree, so that a batch which was written twice counts once (docs/inside/audit.md
+// has the DDL).
 //
 // UNAVAILABLE: the server does not answer, or cannot write now. NOT_FOUND: there is no such table.
 // FAILED_PRECONDITION: wrong user, password or certificate. INVALID_ARGUMENT: it refuses the rows.

@@ -83,7 +83,7 @@ struct EtcdStats {
 // Identity: the cluster ID, and the number by which the Raft index is ahead of the revision. That
 // number never falls while a cluster lives, and falls when a snapshot is restored, also under the
 // same cluster ID. It is compared at each new connection. A process also notices if revisions fall
-// below those it has seen. docs/operations-engines.md lists what goes unnoticed.
+// below those it has seen. docs/run/engines-etcd.md lists what goes unnoticed.
 //
 // Errors beyond SegmentStore's: FAILED_PRECONDITION: also for a password or certificate that is
 // refused, missing rights, a full database (alarm NOSPACE), and server limits that are too small
@@ -174,7 +174,7 @@ class EtcdSequenceTypeStore : public SequenceTypeStore {
 // times: an ID counts as free only if its ceiling is before the earliest of them, and a new ceiling
 // is computed from the latest one. The loss of stored data is noticed as by EtcdSegmentStore, and
 // also by renewals of forgotten leases. facts(): durable; notices_loss, with the exceptions that
-// docs/operations-engines.md ("Worker leases") lists. Blocks, fails, and behaves in a forked child
+// docs/run/engines-etcd.md ("Worker leases") lists. Blocks, fails, and behaves in a forked child
 // as the segment store does.
 class EtcdWorkerLeaseStore : public WorkerLeaseStore {
  public:

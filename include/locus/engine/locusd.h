@@ -133,7 +133,7 @@ class LocusdSequenceTypeStore : public SequenceTypeStore {
 // carried out once: the section is not taken a second time, and the owner gets the token of the
 // first call. The store's time is the cluster's: it runs true to 5 parts in 10,000, and steps
 // forward by at most 50 ms when another node leads; only where all nodes were down does the first
-// leader's clock count (docs/strict.md says what strict sequences rest on).
+// leader's clock count (docs/use/strict.md says what strict sequences rest on).
 //
 // One call is one command of the cluster, for any number of sections; a renewal writes 28 bytes a
 // section to the log of each node. Calls of one store wait for each other, each up to

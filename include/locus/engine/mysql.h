@@ -90,7 +90,7 @@ struct MysqlStats {
 };
 
 // A segment store in a MariaDB database, shared by any number of processes and hosts.
-// docs/operations-engines.md describes tables, accounts, server settings and the losses that it
+// docs/run/engines-mysql.md describes tables, accounts, server settings and the losses that it
 // notices.
 //
 // The store's time is the server's clock. An allocation for one section is one statement; for
@@ -123,7 +123,7 @@ class MysqlSegmentStore : public SegmentStore {
 // of the server's clock and the caller's, and once both have passed it, so that a clock that jumped
 // ahead or was behind makes no number repeat. Errors, timeouts, threads and fork are as for
 // MysqlSegmentStore. Numbers that a failover or a restore loses are given out again, since counters
-// have no floor (docs/operations-engines.md).
+// have no floor (docs/run/engines-mysql.md).
 class MysqlSequencer : public Sequencer {
  public:
   // Connects once. `clock` is the caller's, and outlives the sequencer. INVALID_ARGUMENT: bad

@@ -199,7 +199,7 @@ class RedisSequenceTypeStore : public SequenceTypeStore {
 // cluster. An allocation is one script and one round trip for all its sections. The store's time is
 // the server's. The store's identity is the server's run ID and its term as master, so each restart
 // and each failover counts as a loss and raises base: nothing repeats, however Redis is configured
-// to save. docs/operations-engines.md lists what is not covered.
+// to save. docs/run/engines-redis.md lists what is not covered.
 class RedisSegmentStore : public SegmentStore {
  public:
   // Connects; creates nothing.
@@ -217,7 +217,7 @@ class RedisSegmentStore : public SegmentStore {
 // finds another one, no ID is granted until the longest lease of the space could have ended, while
 // holders renew. A space that is gone is NOT_FOUND, or is created again by a holder's renewal.
 // Hence facts(): durable is false; notices_loss is true on one server, and false with sentinels and
-// in a cluster, where two masters may grant at once (docs/operations-engines.md, "Worker leases").
+// in a cluster, where two masters may grant at once (docs/run/engines-redis.md, "Worker leases").
 class RedisWorkerLeaseStore : public WorkerLeaseStore {
  public:
   // Connects; creates nothing.

@@ -17,7 +17,7 @@ namespace locus {
 
 // A segment store in one SQLite file (WAL, synchronous=FULL), shared by any number of processes on
 // one host. The sidecar `<realpath>-locus` beside it holds an identity by which the store notices
-// that the file was lost or rewound (docs/operations.md): back up and restore the database file
+// that the file was lost or rewound (docs/run/engines-sqlite.md): back up and restore the database file
 // without the sidecar. A file holds at most 4,096 spaces; Create fails with FAILED_PRECONDITION
 // beyond that.
 //

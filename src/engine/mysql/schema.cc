@@ -16,7 +16,7 @@ using internal::Printable;
 namespace {
 
 // The statements that upgrade version i to i + 1. Each can run again after an interruption. Times
-// are UTC. docs/operations-engines.md explains the columns.
+// are UTC. docs/run/engines-mysql.md explains the columns.
 constexpr std::array kSteps = {
     R"sql(
   CREATE TABLE IF NOT EXISTS sequence_type (

@@ -233,7 +233,7 @@ class VnodeSegmentStore final : public MysqlSegmentStore {
           ": a dump is being put back (locus_birth is new, and locus_space, sequence or"
           " sequence_type is not): allocations wait until it is whole. If it was broken off, put "
           "it back"
-          " again; if none was begun, see docs/operations-engines.md, \"Restore of a dump\""));
+          " again; if none was begun, see docs/run/engines-mysql.md, \"Restore of a dump\""));
     }
     return body(state);
   }

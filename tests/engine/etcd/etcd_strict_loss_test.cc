@@ -140,7 +140,7 @@ TEST_F(EtcdStrictLossTest, OldDataDirectoryPutBack_IsNoticedByEarlierCallers) {
   ExpectRaisedOnceItRested(*Open());
 }
 
-// Not covered (docs/strict.md): nothing distinguishes the copy from the original, and the new
+// Not covered (docs/use/strict.md): nothing distinguishes the copy from the original, and the new
 // process knows nothing.
 TEST_F(EtcdStrictLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcessUntilDeclared) {
   ASSERT_TRUE(server_.KeepData());

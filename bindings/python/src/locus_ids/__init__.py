@@ -5,7 +5,7 @@ locus gives every order an ID that already knows where the order lives. This pac
 in Python that receive such IDs: it finds the shard of an order or a buyer, and decodes the numbers
 that customers see. It hands out no order IDs: that does locus_ids.native, with the native library.
 
-The words and formats are those of docs/formats.md of locus. Whatever is refused raises ValueError,
+The words and formats are those of docs/inside/formats.md of locus. Whatever is refused raises ValueError,
 with a message that names the value, the limit and the place, but never a key.
 """
 

@@ -220,7 +220,7 @@ test("each kind of trouble leads to a section of the documentation that is there
     expect(sections.get(page)?.has(section), `${kind}: ${docs}`).toBe(true);
   }
   const store = troubles({ ...well, stats: stats({ store_error: "no answer" }) })[0];
-  expect(store?.remedy.docs).toBe("operations.md#when-the-store-cannot-be-used");
+  expect(store?.remedy.docs).toBe("run/operations.md#when-the-store-cannot-be-used");
 });
 
 test("announcements: what begins, what was mended; an age that ticks is silent", () => {
