@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers by rules.
+// Numbers by sequence types.
 #include <cstring>
 #include <vector>
 

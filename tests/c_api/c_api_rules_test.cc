@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers by a rule of the store, as C takes them.
+// Numbers by a sequence type of the store, as C takes them.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -86,7 +86,7 @@ TEST_F(AuditTest, ChangedRules_AreRecordedWithWhatChanged) {
   };
   Outcome outcome = change("create", {"--step", "5"});
   EXPECT_EQ(outcome.exit, 1) << "there is no table yet";
-  EXPECT_THAT(outcome.err, HasSubstr("the rule was changed, and that is not recorded"));
+  EXPECT_THAT(outcome.err, HasSubstr("the sequence type was changed, and that is not recorded"));
   EXPECT_THAT(outcome.out, HasSubstr("version "));
   ASSERT_EQ(Audit({"create"}).exit, 0);
   EXPECT_EQ(change("drop", {}).exit, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The console's answer about rules of numbers, over HTTP.
+// The console's answer about sequence types, over HTTP.
 #include "locus/sequence_type_store.h"
 #include "tests/console/console_api_fixture.h"
 #include "tests/support/private_server.h"
@@ -134,11 +134,11 @@ TEST_F(ConsoleTypesTest, ChangedRule_IsToldToWhoWatches) {
 
 TEST_F(ConsoleTypesTest, WithoutRules_SaysWhy) {
   Serve(std::make_shared<SequenceSet>(MemorySequencer::Create({}).value(), 100));
-  ExpectProblem(server_->Ask("GET", "/v1/types"), 404, "NOT_FOUND", "keeps no rules");
+  ExpectProblem(server_->Ask("GET", "/v1/types"), 404, "NOT_FOUND", "keeps no sequence types");
   ExpectProblem(server_->Ask("GET", "/v1/types?x=1"), 400, "INVALID_ARGUMENT", "x");
   const json session = server_->Get("/v1/console/session");
   EXPECT_EQ(session["offers"]["types"], false);
-  EXPECT_THAT(session["absent"].value("types", ""), HasSubstr("keeps no rules"));
+  EXPECT_THAT(session["absent"].value("types", ""), HasSubstr("keeps no sequence types"));
   EXPECT_EQ(session["offers"]["strict"], false);
   EXPECT_EQ(server_->Ask("GET", "/v1/types", "").status, 401u);
   EXPECT_EQ(server_->Ask("GET", "/v1/types", ConsoleServer::kMaker).status, 403u);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alerts on numbers by rules, strict sequences and a cluster as a store, on real processes; as
+"""Alerts on numbers by sequence types, strict sequences and a cluster as a store, on real processes; as
 alerts_test.py."""
 import http.client
 import json

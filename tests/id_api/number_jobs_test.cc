@@ -171,7 +171,7 @@ TEST_F(NumberJobsTest, OptionThatContradictsTheRule_IsRefusedWithBoth) {
     }
   }
   ExpectRefused("/v1/numbers/invoices/next?ttl=3600", 400, "with a unit, such as 48h or 3600s");
-  ExpectRefused("/v1/sequences/tickets/next?step=1", 412, "has no rule");
+  ExpectRefused("/v1/sequences/tickets/next?step=1", 412, "has no sequence type");
   EXPECT_THAT(api_->Metrics(), HasSubstr("\nlocus_sequence_type_refusals_total 11\n"));
 }
 
@@ -278,9 +278,9 @@ TEST_F(NumberJobsTest, NamesAndCounts_AreLimited) {
 TEST_F(NumberJobsTest, StoreWithoutRules_CountsAsBefore) {
   Open({}, /*has_types=*/false);
   EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"1"}));
-  ExpectRefused("/v1/sequences/invoices/next?key=a", 404, "no table of rules");
-  ExpectRefused("/v1/sequences/invoices/next?step=1", 412, "no table of rules");
-  ExpectRefused("/v1/numbers/invoices/next", 404, "no table of rules");
+  ExpectRefused("/v1/sequences/invoices/next?key=a", 404, "no table of sequence types");
+  ExpectRefused("/v1/sequences/invoices/next?step=1", 412, "no table of sequence types");
+  ExpectRefused("/v1/numbers/invoices/next", 404, "no table of sequence types");
 }
 
 TEST_F(NumberJobsTest, RepetitionWithItsKey_GetsTheSameNumbers) {

@@ -186,7 +186,7 @@ TEST_F(TypedNumbersTest, StoreThatHasNoTableYet_HasNoTypesUntilItHas) {
   numbers_ = std::make_unique<TypedNumbers>(nullptr, options);
   const absl::Status none = OpenAndWait("invoices", "");
   EXPECT_TRUE(absl::IsNotFound(none)) << none;
-  EXPECT_THAT(std::string(none.message()), HasSubstr("no table of rules"));
+  EXPECT_THAT(std::string(none.message()), HasSubstr("no table of sequence types"));
   EXPECT_TRUE(absl::IsNotFound(numbers_->List().status()));
   EXPECT_TRUE(
       absl::IsNotFound(WaitFor(numbers_->Ask("invoices").value(), std::chrono::seconds(60))));

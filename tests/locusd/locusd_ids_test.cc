@@ -267,7 +267,7 @@ TEST(LocusdIdsTest, MariadbWithThePasswordOfAFile_AndWithAWrongOneNotAtAll) {
   EXPECT_EQ(ids.StatusOf("GET", "/readyz"), 200u);
 }
 
-// A store without a table of rules, which gets one, and types, while the service runs.
+// A store without a table of sequence types, which gets one, and types, while the service runs.
 void ExpectTypesOfLater(const std::string& uri, const std::string& password) {
   const TemporaryDirectory directory;
   IdsProcess ids(directory);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients of a cluster send: worker leases, counters, order IDs and rules of sequences."""
+"""What clients of a cluster send: worker leases, counters, order IDs and sequence types."""
 import json
 import time
 

@@ -90,7 +90,7 @@ def store_types(database):
 
 
 def try_types(server):
-    """Numbers by rules of the store."""
+    """Numbers by sequence types of the store."""
     numbers = "/v1/numbers/invoices/next?field.shop=7"
     assert server.get(numbers)["numbers"] == ['"INV"-07-000005']
     assert server.get("/v1/sequences/invoices/next?step=5")["numbers"] == ["10"]

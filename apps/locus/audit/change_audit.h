@@ -26,7 +26,7 @@ class ChangeAudit {
   // INVALID_ARGUMENT: bad options; also the errors of Password. FAILED_PRECONDITION: this build has
   // no ClickHouse.
   absl::Status Open(const std::string& place);
-  // As Open, of a store whose rules the verb changes: a cluster of locusd records them itself.
+  // As Open, of a store whose types the verb changes: a cluster of locusd records them itself.
   absl::Status Open(const StoreUri& store);
   // After Open: has the changes that `types`, of that store, makes recorded.
   void Follow(SequenceTypeStore& types);

@@ -225,13 +225,14 @@ int RunNumberParse(std::span<const std::string> words) {
 
 int RunNumberNext(std::span<const std::string> words) {
   NumberLine next;
-  VerbLine line("number next",
-                "Takes the next numbers of a rule (seq type create) and prints one a line, written "
-                "by its pattern; as decimals where it has none.",
-                "locus number next --store sqlite:numbers.db --type invoices --count 3");
-  StoreOption(
-      line, "--store URI", &next.store,
-      absl::StrCat("The store of rule and counters: ", internal::UriForms(internal::kCounters)))
+  VerbLine line(
+      "number next",
+      "Takes the next numbers of a sequence type (seq type create) and prints one a line, written "
+      "by its pattern; as decimals where it has none.",
+      "locus number next --store sqlite:numbers.db --type invoices --count 3");
+  StoreOption(line, "--store URI", &next.store,
+              absl::StrCat("The store of sequence types and counters: ",
+                           internal::UriForms(internal::kCounters)))
       .Required()
       .Else("LOCUS_STORE");
   StoreOption(line, "--ceiling URI", &next.ceiling,

@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
 
 namespace {
 
-// What is opened of the rules of a store; a missing file's message says what makes it.
+// What is opened of the types of a store; a missing file's message says what makes it.
 template <typename T>
 absl::StatusOr<T> OrHowToCreate(const StoreUri& uri, absl::StatusOr<T> opened) {
   if (!uri.engine->is_file || !absl::IsNotFound(opened.status())) return opened;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of kinds of numbers (SequenceTypeStore).
+// Sequence types (SequenceTypeStore).
 #include <limits>
 #include <optional>
 
@@ -25,9 +25,9 @@ using internal::ToAbsl;
 namespace {
 
 void DeclareStore(VerbLine& line, StoreUri* store) {
-  StoreOption(
-      line, "--store URI", store,
-      absl::StrCat("The store of rule and counters: ", internal::UriForms(internal::kCounters)))
+  StoreOption(line, "--store URI", store,
+              absl::StrCat("The store of sequence types and counters: ",
+                           internal::UriForms(internal::kCounters)))
       .Required()
       .Else("LOCUS_STORE");
 }
@@ -46,7 +46,7 @@ void DeclareName(VerbLine& line, std::string* name) {
   line.Text("NAME", name, "The type: 1 to 64 of a-z, 0-9, '_' and '-'");
 }
 
-// The options of a rule, as far as they are given.
+// The options of a type, as far as they are given.
 struct TypeLine {
   std::optional<int64_t> start, step, max_value, buffer;
   std::optional<std::string> at_max, period, zone, pattern, leftovers;
@@ -94,7 +94,7 @@ struct TypeLine {
                  "return");
     with_default(line.Duration("--lifetime SECONDS", &lifetime,
                                {.least = absl::Seconds(1), .most = absl::Hours(24)},
-                               "Within this time a NumberGenerator counts by a changed rule"),
+                               "Within this time a NumberGenerator counts by a changed type"),
                  "1m");
   }
 
@@ -116,7 +116,7 @@ struct TypeLine {
   }
 };
 
-// What is shown of a rule, in this order.
+// What is shown of a type, in this order.
 std::vector<std::pair<const char*, std::string>> RowsOf(const SequenceType& type) {
   return {{"name", type.name},
           {"version", absl::StrCat(type.version)},
@@ -133,7 +133,7 @@ std::vector<std::pair<const char*, std::string>> RowsOf(const SequenceType& type
           {"lifetime", absl::FormatDuration(type.lifetime)}};
 }
 
-// The version that a rule has now, also one that cannot be read.
+// The version that a type has now, also one that cannot be read.
 absl::StatusOr<uint64_t> VersionOf(SequenceTypeStore& types, const std::string& name) {
   const absl::StatusOr<SequenceType> found = types.Find(name);
   if (found.ok()) return found->version;
@@ -160,12 +160,12 @@ int PrintOrFail(const std::string& verb, const absl::Status& status, const std::
 
 constexpr char kClusterRecords[] = "; on locusd:// and raft:// the cluster records it";
 
-// As PrintOrFail, of a verb that changed a rule, once that is recorded.
+// As PrintOrFail, of a verb that changed a type, once that is recorded.
 int EndOfChange(const std::string& verb, const absl::Status& status, const std::string& out,
                 ChangeAudit& audit) {
   const int exit = PrintOrFail(verb, status, out);
   if (exit != kDone) return exit;
-  const absl::Status recorded = audit.Finish("the rule was changed");
+  const absl::Status recorded = audit.Finish("the sequence type was changed");
   return recorded.ok() ? kDone : Fail(verb, recorded);
 }
 
@@ -180,7 +180,7 @@ int RunSeqTypeCreate(std::span<const std::string> words) {
   SequenceType type;
   TypeLine rule;
   VerbLine line("seq type create",
-                "Stores the rule of a kind of numbers and prints its version. Creates a missing "
+                "Stores a sequence type and prints its version. Creates a missing "
                 "sqlite file, and the table of mysql. A type that was dropped goes on with its "
                 "counters.",
                 "locus seq type create invoices --store sqlite:numbers.db --period day "
@@ -211,7 +211,7 @@ int RunSeqTypeShow(std::span<const std::string> words) {
   StoreUri store;
   std::string name;
   bool json = false;
-  VerbLine line("seq type show", "Prints a rule, one option a line.",
+  VerbLine line("seq type show", "Prints a sequence type, one option a line.",
                 "locus seq type show invoices --store sqlite:numbers.db");
   DeclareName(line, &name);
   DeclareStore(line, &store);
@@ -236,7 +236,7 @@ int RunSeqTypeShow(std::span<const std::string> words) {
 int RunSeqTypeList(std::span<const std::string> words) {
   StoreUri store;
   bool json = false;
-  VerbLine line("seq type list", "Prints a table of the rules of a store.",
+  VerbLine line("seq type list", "Prints a table of the sequence types of a store.",
                 "locus seq type list --store sqlite:numbers.db");
   DeclareStore(line, &store);
   bool dropped = false;
@@ -281,18 +281,18 @@ int RunSeqTypeAlter(std::span<const std::string> words) {
   std::string name;
   std::optional<uint64_t> version;
   TypeLine rule;
-  VerbLine line(
-      "seq type alter",
-      "Changes the given options of a rule and prints its new version. Counters go on from "
-      "their values; the period stays as it is.",
-      "locus seq type alter invoices --store sqlite:numbers.db --step 2");
+  VerbLine line("seq type alter",
+                "Changes the given options of a sequence type and prints its new version. Counters "
+                "go on from "
+                "their values; the period stays as it is.",
+                "locus seq type alter invoices --store sqlite:numbers.db --step 2");
   DeclareName(line, &name);
   DeclareStore(line, &store);
   rule.DeclareOn(line, /*of_new=*/false);
   bool may_repeat = false;
   DeclareMayRepeat(line, &may_repeat);
   line.Number("--version V", &version, {.least = 1, .most = kHighestNumber},
-              "Refused unless the rule has this version");
+              "Refused unless the type has this version");
   ChangeAudit audit;
   audit.DeclareOn(line, kClusterRecords);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
@@ -315,15 +315,16 @@ int RunSeqTypeDrop(std::span<const std::string> words) {
   StoreUri store;
   std::string name;
   std::optional<uint64_t> version;
-  VerbLine line("seq type drop",
-                "Ends a rule: nobody counts by it any more. Its name and counters stay: nobody "
-                "counts by that name without a rule, and a type created again by it goes on with "
-                "them.",
-                "locus seq type drop invoices --store sqlite:numbers.db");
+  VerbLine line(
+      "seq type drop",
+      "Ends a sequence type: it counts no more numbers. Its name and counters stay. The name "
+      "is never counted without a type; a type that is created again by it continues "
+      "them.",
+      "locus seq type drop invoices --store sqlite:numbers.db");
   DeclareName(line, &name);
   DeclareStore(line, &store);
   line.Number("--version V", &version, {.least = 1, .most = kHighestNumber},
-              "Refused unless the rule has this version");
+              "Refused unless the type has this version");
   ChangeAudit audit;
   audit.DeclareOn(line, kClusterRecords);
   if (std::optional<int> exit = line.Parse(words)) return *exit;

@@ -217,11 +217,11 @@ namespace {
 
 absl::Status WhyNoTypesOf(const IdParts* all) {
   if (all == nullptr) {
-    return absl::NotFoundError("this process is no ID service, and counts by no rules");
+    return absl::NotFoundError("this process is no ID service, and counts by no sequence types");
   }
   if (!all->sequences) return all->sequences.Missing("sequences");
   if (all->sequences->typed() != nullptr) return absl::OkStatus();
-  return absl::NotFoundError("the store of this service's sequences keeps no rules");
+  return absl::NotFoundError("the store of this service's sequences keeps no sequence types");
 }
 
 }  // namespace

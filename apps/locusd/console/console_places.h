@@ -43,7 +43,7 @@ class ConsolePlaces {
   absl::StatusOr<std::string> Leases(const Query& query);
   absl::StatusOr<std::string> Members();
   absl::StatusOr<std::string> Types(const Query& query) const;
-  // Why there are no rules of numbers; OK: there may be some.
+  // Why there are no sequence types; OK: there may be some.
   absl::Status WhyNoTypes() const;
   // `may_decode`: the client may know what order_nos hide.
   absl::StatusOr<std::string> Inspect(const Query& query, bool may_decode) const;

@@ -11,13 +11,13 @@
 
 namespace locus::locusd {
 
-// `TypesAnswer` of web/src/api_sequences.ts: the rules `stored`, those that counters of `numbers`
+// `TypesAnswer` of web/src/api_sequences.ts: the types `stored`, those that counters of `numbers`
 // still count by although they are stored no more, and these counters. First numbers are those of
 // `now`.
 std::string TypesJson(const std::vector<SequenceType>& stored, const TypedNumbers& numbers,
                       absl::Time now);
 
-// `TypesEvent` of the same file: by which versions of their rules these counters count.
+// `TypesEvent` of the same file: by which versions of their types these counters count.
 std::string TypesEventJson(const TypedNumbers& numbers);
 
 }  // namespace locus::locusd

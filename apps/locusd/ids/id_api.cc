@@ -44,7 +44,7 @@ ServerAnswer FailureAnswer(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
       return ProblemAnswer(status);
-    case absl::StatusCode::kAborted:  // the request and the rule say different things
+    case absl::StatusCode::kAborted:  // the request and the type say different things
       return ProblemAnswer(absl::FailedPreconditionError(status.message()));
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:

@@ -63,7 +63,7 @@ struct IdApiOptions {
 // with 422.
 //
 // Refusals are problem details (RFC 9457). 400: the request is wrong; 404: there is no such path,
-// sequence, type or part; 412: an option contradicts the rule of the type; 503 with Retry-After:
+// sequence, type or part; 412: an option contradicts the sequence type; 503 with Retry-After:
 // the store did not answer in time. All or nothing: a request that is refused has no IDs, though it
 // may have used some up.
 //

@@ -110,7 +110,7 @@ std::function<void(const TypeSwitchEvent&)> TypeEvents(const OnIdServiceEvent& t
       if (!is_new && at->second == version) return;
       at->second = version;
     }
-    const std::string rule = absl::StrCat("rule of numbers ", event.before.name);
+    const std::string rule = absl::StrCat("sequence type ", event.before.name);
     if (!event.after) {
       return tell({Level::kWarn, absl::StrCat(rule, " was dropped"),
                    absl::StrCat("it had version ", event.before.version)});

@@ -15,7 +15,7 @@ using OnIdServiceEvent = std::function<void(const IdServiceEvent&)>;
 
 std::function<void(const GeneratorEvent&)> OrderEvents(const OnIdServiceEvent& tell);
 std::function<void(const SegmentSequenceEvent&)> SequenceEvents(const OnIdServiceEvent& tell);
-// Each version of a rule once, whatever number of generators follows it.
+// Each version of a type once, whatever number of generators follows it.
 std::function<void(const TypeSwitchEvent&)> TypeEvents(const OnIdServiceEvent& tell);
 std::function<void(const WorkerLeaseEvent&)> LeaseEvents(const OnIdServiceEvent& tell);
 std::function<void(const SnowflakeRollback&)> RollbackEvents(const OnIdServiceEvent& tell);

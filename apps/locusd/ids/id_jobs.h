@@ -21,7 +21,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 // What a request asks for. The body of the answer; without a deadline it does not wait, and
 // UNAVAILABLE means that it would have to. It is then called again with one, and goes on where it
 // was. INVALID_ARGUMENT, NOT_FOUND: the request is at fault; ABORTED: it says something else than
-// the rule that its numbers are counted by; any other error: the service is.
+// the type that its numbers are counted by; any other error: the service is.
 using IdJob = std::function<absl::StatusOr<std::string>(std::optional<Deadline>)>;
 
 // A request that was understood.

@@ -27,13 +27,13 @@
 
 namespace locus::locusd {
 
-// Sequences by the name of their counter, and numbers by rules of the same store.
+// Sequences by the name of their counter, and numbers by sequence types of the same store.
 // Thread safety: all methods may be called from any thread.
 class SequenceSet {
  public:
   // Each name below `most` gets its sequence when it is first asked for; each costs a counter in
   // the store for good. `names`: the only ones there are; empty: any. `typed`: nullptr: the store
-  // keeps no rules.
+  // keeps no sequence types.
   SequenceSet(std::shared_ptr<Sequencer> counters, size_t most, std::set<std::string> names = {},
               SegmentSequence::Options options = {}, std::unique_ptr<TypedNumbers> typed = nullptr)
       : counters_(std::move(counters)),
@@ -52,7 +52,7 @@ class SequenceSet {
   // Calls `visit` for each.
   void ForEach(const std::function<void(const std::string&, const SegmentSequence&)>& visit) const;
 
-  // nullptr: the store keeps no rules.
+  // nullptr: the store keeps no sequence types.
   TypedNumbers* typed() const { return typed_.get(); }
 
  private:

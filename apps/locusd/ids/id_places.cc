@@ -144,7 +144,7 @@ absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
                          OpenSequencer(settings.place.uri, UriOptions(settings)));
   const std::set<std::string> names(settings.names.begin(), settings.names.end());
   absl::StatusOr<std::unique_ptr<TypedSequences>> typed = OpenTyped(settings);
-  // A store whose table of rules is missing is of an older version, and has none so far.
+  // A store whose table of sequence types is missing is of an older version, and has none so far.
   if (absl::IsNotFound(typed.status())) typed = nullptr;
   LOCUS_RETURN_IF_ERROR(typed.status());
   TypedNumbers::Options by_type;

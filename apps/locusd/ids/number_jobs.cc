@@ -81,7 +81,7 @@ absl::Status Refusal(const absl::Status& status) {
 
 absl::Status Contradiction(absl::string_view message) { return absl::AbortedError(message); }
 
-// Waits for what is asked of the store of rules. One that does not answer may come back while there
+// Waits for what is asked of the store of types. One that does not answer may come back while there
 // is time: then it is asked anew by the next call.
 absl::StatusOr<std::shared_ptr<NumberGenerator>> WaitFor(
     const TypedNumbers& all, std::shared_ptr<TypedNumbers::Opening>& opening, Deadline deadline) {
@@ -107,7 +107,7 @@ class Typed {
       if (opening_ == nullptr) {
         LOCUS_ASSIGN_OR_RETURN(opening_, all_.Open(type_, key_));
       }
-      if (!deadline) return absl::UnavailableError("the rule is not read yet");
+      if (!deadline) return absl::UnavailableError("the type is not read yet");
       LOCUS_ASSIGN_OR_RETURN(generator_, WaitFor(all_, opening_, *deadline));
     }
     if (wanted_.empty()) return absl::OkStatus();
@@ -166,15 +166,15 @@ struct Counted {
           (absl::IsNotFound(opened) && !all.IsType(name)) || absl::IsInvalidArgument(opened);
       if (opened.ok() || !no_type || has_key) return Refusal(opened);
       if (has_wanted) {
-        return Contradiction(
-            absl::StrCat("sequence ", Quoted(name),
-                         " has no rule, which alone may say how it counts: ", opened.message()));
+        return Contradiction(absl::StrCat(
+            "sequence ", Quoted(name),
+            " has no sequence type, which alone may say how it counts: ", opened.message()));
       }
     }
     return Plainly();
   }
 
-  // A counter of a type is counted by its rule, and not by its name.
+  // The counter of a type counts as the type says, and not by its name.
   absl::Status IsNoTypesCounter(bool is_known, std::optional<Deadline> deadline) {
     const std::string type = internal::TypeOfCounter(name);
     if (type.empty()) return absl::OkStatus();
@@ -184,14 +184,14 @@ struct Counted {
       if (asking == nullptr) {
         LOCUS_ASSIGN_OR_RETURN(asking, all.Ask(type));
       }
-      if (!deadline) return absl::UnavailableError("the rule is not read yet");
+      if (!deadline) return absl::UnavailableError("the type is not read yet");
       const absl::Status found = WaitFor(all, asking, *deadline).status();
       if (absl::IsNotFound(found)) return absl::OkStatus();
       LOCUS_RETURN_IF_ERROR(found);
     }
     return Contradiction(absl::StrCat("sequence ", Quoted(name),
                                       " has the name of a counter of sequence type ", type,
-                                      ", whose rule alone says how it counts: ask for ",
+                                      ", whose type alone says how it counts: ask for ",
                                       "/v1/sequences/", type, "/next?key=KEY"));
   }
 

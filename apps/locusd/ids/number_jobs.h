@@ -14,8 +14,8 @@
 namespace locus::locusd {
 
 // GET /v1/sequences/{name}/next[?n=N][&key=KEY]: numbers of a sequence or, where the store has a
-// type of that name, of the counter of the key by its rule. Options that the client names, start,
-// step, max_value, at_max and ttl, must agree with the rule.
+// type of that name, of the counter of the key by its type. Options that the client names, start,
+// step, max_value, at_max and ttl, must agree with the type.
 absl::StatusOr<IdJob> SequenceJob(std::string_view name, const Query& query,
                                   const std::shared_ptr<const IdParts>& parts, bool lines);
 

@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kThreads = 2;
 
 // What callers get of an error of opening: what they asked for was checked, so that another one is
-// of the rule or the store.
+// of the type or the store.
 absl::Status Told(const absl::Status& status, const std::string& type) {
   if (absl::IsNotFound(status)) return absl::NotFoundError(status.message());
   if (IsAway(status)) return absl::UnavailableError(status.message());
@@ -94,7 +94,7 @@ absl::Status TypedNumbers::IsFull(const Name& name) const {
 absl::Status TypedNumbers::HasNoTable(const std::string& type) {
   return absl::NotFoundError(
       absl::StrCat("there is no sequence type ", Quoted(type),
-                   ": the store of this service has no table of rules, which "
+                   ": the store of this service has no table of sequence types, which "
                    "`locus seq type create` makes"));
 }
 
@@ -188,7 +188,7 @@ absl::StatusOr<std::shared_ptr<NumberGenerator>> TypedNumbers::Wait(
   const absl::Status& status = opening->result.status();
   if (opening->is_done && !status.ok()) return absl::Status(status.code(), status.message());
   if (opening->is_done) return opening->result;
-  return absl::DeadlineExceededError("the store of the rules did not answer in time");
+  return absl::DeadlineExceededError("the store of the sequence types did not answer in time");
 }
 
 absl::StatusOr<std::shared_ptr<NumberGenerator>> TypedNumbers::Make(const Name& name, bool is_full,

@@ -27,9 +27,9 @@
 
 namespace locus::locusd {
 
-// Numbers by rules of the store: a generator for each type and key, opened when it is first asked
-// for, by threads of its own. Callers never wait for the store longer than they want to.
-// Thread safety: all methods may be called from any thread.
+// Numbers by sequence types of the store: a generator for each type and key, opened when it is
+// first asked for, by threads of its own. Callers never wait for the store longer than they want
+// to. Thread safety: all methods may be called from any thread.
 class TypedNumbers {
  public:
   struct Options {
@@ -42,8 +42,9 @@ class TypedNumbers {
     absl::Duration horizon = absl::Minutes(10);
     std::function<void(const SegmentSequenceEvent&)> on_event = {};
     std::function<void(const TypeSwitchEvent&)> on_type = {};
-    // Opens the sequences of a store that had no table of rules at the start; called again for each
-    // opening, one at a time, until it gives them. NOT_FOUND: it has none yet, and so no types.
+    // Opens the sequences of a store that had no table of sequence types at the start; called again
+    // for each opening, one at a time, until it gives them. NOT_FOUND: it has none yet, and so no
+    // types.
     std::function<absl::StatusOr<std::unique_ptr<TypedSequences>>()> open_later = {};
   };
   // A generator on its way.
@@ -78,15 +79,15 @@ class TypedNumbers {
       const std::shared_ptr<Opening>& opening,
       std::chrono::steady_clock::time_point deadline) const;
 
-  // All rules of the store, by name; blocks as it does. NOT_FOUND: it has no table of rules yet.
-  // Other errors: SequenceTypeStore::List.
+  // All types of the store, by name; blocks as it does. NOT_FOUND: it has no table of sequence
+  // types yet. Other errors: SequenceTypeStore::List.
   absl::StatusOr<std::vector<SequenceType>> List() const;
 
   // Calls `visit` for each that is open, with its type and key.
   void ForEach(const std::function<void(const std::string&, const std::string&,
                                         const NumberGenerator&)>& visit) const;
 
-  // What is said of a type where the store has no table of rules: NOT_FOUND.
+  // What is said of a type where the store has no table of sequence types: NOT_FOUND.
   static absl::Status HasNoTable(const std::string& type);
 
  private:
@@ -95,7 +96,8 @@ class TypedNumbers {
 
   absl::Status Check(const std::string& type, const std::string& key) const;
   absl::Status IsFull(const Name& name) const;
-  // Blocks as the store does, where they are not open yet. NOT_FOUND: it has no table of rules.
+  // Blocks as the store does, where they are not open yet. NOT_FOUND: it has no table of sequence
+  // types.
   absl::StatusOr<TypedSequences*> Sequences() const;
   // `stays`: also without anybody who waits.
   absl::StatusOr<std::shared_ptr<Opening>> Join(const Name& name, bool stays);

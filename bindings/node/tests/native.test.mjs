@@ -112,7 +112,7 @@ test("IDs are taken from memory at once, or not at all", async () => {
   await generator.close();
 });
 
-test("numbers are written by their rule", async () => {
+test("numbers are written by their type", async () => {
   const store = newStore();
   const create = (name, ...options) =>
     execFileSync(process.env.LOCUS_COMMAND, [

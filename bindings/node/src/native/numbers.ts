@@ -48,9 +48,9 @@ function bytesOf(fields: NumberFields): string {
   return bytes;
 }
 
-/** Business numbers by a rule of the store (`locus seq type create`), unique across all processes
+/** Business numbers by a sequence type of the store (`locus seq type create`), unique across all processes
  * that count by it. With a period, counting begins again with each day, month or year; the date in
- * a number and its counter are one decision. A changed rule is followed within its lifetime. */
+ * a number and its counter are one decision. A changed type is followed within its lifetime. */
 export class Numbers extends Owner {
   /** `engineUri`: as the store's of a generator. NOT_FOUND: there is no such type.
    * FAILED_PRECONDITION also: it was dropped. */

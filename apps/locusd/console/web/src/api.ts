@@ -70,7 +70,7 @@ export interface Session {
     leases: boolean;
     members: boolean;
     stats: boolean;
-    // Rules of numbers: /v1/types.
+    // Sequence types: /v1/types.
     types: boolean;
     // This process is a node of strict sequences: /v1/strict/status.
     strict: boolean;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of api.ts: rules of numbers, and strict sequences.
+// Of api.ts: sequence types, and strict sequences.
 
-// GET /v1/types: the rules of the store of this service's sequences (`locus seq type`), and the counters
+// GET /v1/types: the types of the store of this service's sequences (`locus seq type`), and the counters
 // that this process counts by them. Scope: read. Errors: 404 there are no sequences, or their store
-// keeps no rules; 503 it does not answer.
+// keeps no sequence types; 503 it does not answer.
 export interface TypesAnswer {
   now_ms: number;
   // By name.
@@ -32,7 +32,7 @@ export interface NumberType {
   // How many numbers a process takes at once; "0": by use.
   buffer: string;
   leftovers: "return" | "drop";
-  // Within this time a change of the rule is in force.
+  // Within this time a change of the type is in force.
   lifetime_ms: number;
   // The first number of a counter as it would be written now; null: callers give fields, or there is
   // no pattern.
@@ -48,12 +48,12 @@ export interface NumberCounter {
   type_version: string;
   // Drawn since the counter was opened here.
   numbers: number;
-  // Why the rule was not read the last time.
+  // Why the type was not read the last time.
   type_error: string | null;
 }
 
-// Of each type that this process counts by: the versions of its rule. A counter was opened, or a
-// change of a rule came into force here: load what /v1/types says.
+// Of each type that this process counts by: its versions. A counter was opened, or a
+// change of a type came into force here: load what /v1/types says.
 export interface TypesEvent {
   types: { name: string; type_versions: string[] }[];
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers by a rule of the store: a sequence type and a key."""
+"""Numbers by a sequence type of the store and a key."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class NumberBlock:
 
 
 class Numbers(Handle):
-    """Business numbers by a rule of the store (`locus seq type create`), unique across all processes
+    """Business numbers by a sequence type of the store (`locus seq type create`), unique across all processes
     that count by it.
 
-    `engine`: as the store of an OrderIdGenerator. `type`: of the rule; NotFoundError: there is none,
+    `engine`: as the store of an OrderIdGenerator. `type`: its name; NotFoundError: there is none,
     FailedPreconditionError also: it was dropped. `key`: of the counter. `horizon`, `ceiling` and its
     password: as of a Sequence.
 
     With a period, counting begins again with each day, month or year; the date in a number and its
-    counter are one decision. A changed rule is followed within its lifetime. close() gives unused
-    numbers back where the rule says so. Thread safety and fork: as of an OrderIdGenerator.
+    counter are one decision. A changed type is followed within its lifetime. close() gives unused
+    numbers back where the type says so. Thread safety and fork: as of an OrderIdGenerator.
     """
 
     def __init__(

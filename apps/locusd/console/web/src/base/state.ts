@@ -50,7 +50,7 @@ export const members = signal<Loaded<MembersAnswer>>(nothing);
 export const strict = signal<Loaded<StrictStatus>>(nothing);
 export const stats = signal<Loaded<Stats>>(nothing);
 export const history = signal<StatsHistory | null>(null);
-// The last event about rules of numbers, for who shows these.
+// The last event about sequence types, for who shows these.
 export const typesTold = signal<TypesEvent | null>(null);
 export const live = signal<Live>({ state: "connecting" });
 // When anything last came by the stream, and what time it is: for ages. Milliseconds of this machine.

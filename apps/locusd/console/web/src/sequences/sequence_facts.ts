@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be said of rules of numbers and of strict sequences. All functions are pure.
+// What is to be said of sequence types and of strict sequences. All functions are pure.
 
 import type { NumberCounter, NumberType, StrictNode, StrictRange, StrictStatus } from "../api";
 import { count, duration, thousands, thousandsOfText } from "../base/format";
@@ -103,7 +103,7 @@ export function uidsText(status: StrictStatus): string {
 export function typeState(type: NumberType): { tone: Tone; text: string } {
   if (type.dropped) return { tone: "bad", text: "dropped: its numbers are refused" };
   if (type.counters.some((counter) => counter.type_error !== null)) {
-    return { tone: "warn", text: "cannot be read: the rule before is in use" };
+    return { tone: "warn", text: "cannot be read: the earlier version is in use" };
   }
   if (type.counters.some((counter) => counter.type_version !== type.version)) {
     return { tone: "warn", text: `changed: in use within ${duration(type.lifetime_ms)}` };

@@ -11,8 +11,8 @@ export function SequencesView() {
       {offers.value?.types ? (
         <TypesCard />
       ) : (
-        <Empty title="No rules of numbers">
-          <p>{said("types") ?? "This service counts by no rules."}</p>
+        <Empty title="No sequence types">
+          <p>{said("types") ?? "This service counts by no sequence types."}</p>
         </Empty>
       )}
       {offers.value?.strict ? (

@@ -92,14 +92,14 @@ export function TypesCard() {
   }, [told]);
   return (
     <Card
-      title="Rules of numbers"
+      title="Sequence types"
       aside={answer === null ? undefined : count(answer.types.length, "type")}
     >
       {problem !== null && <ProblemNote problem={problem} />}
-      {answer === null && problem === null && <Waiting what="the rules of numbers" />}
+      {answer === null && problem === null && <Waiting what="the sequence types" />}
       {answer !== null && answer.types.length === 0 && (
         <p class="hint">
-          There are no rules yet: every name counts from 1. A rule is made by{" "}
+          There are no sequence types yet: every name counts from 1. A sequence type is made by{" "}
           <code>locus seq type create</code>.
         </p>
       )}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of numbers and strict sequences: on a locusd in laptop mode, and on two sequence-nodes.
+// Sequence types and strict sequences: on a locusd in laptop mode, and on two sequence-nodes.
 
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
@@ -47,16 +47,16 @@ async function open(url: string): Promise<Opened> {
   return opened;
 }
 
-test("rules of numbers: none yet, then made, in use, changed and dropped", async () => {
+test("sequence types: none yet, then made, in use, changed and dropped", async () => {
   const data = await directory();
   const laptop = await running(startLaptop(data));
   const rule = (verb: string, name: string, ...words: string[]) =>
     locus("seq", "type", verb, name, "--store", `sqlite:${join(data, "ids.db")}`, ...words);
   const opened = await open(`${laptop.url}/#/sequences`);
   const { page } = opened;
-  await untilText(page, /There are no rules yet[\s\S]*locus seq type create/, "main");
+  await untilText(page, /There are no sequence types yet[\s\S]*locus seq type create/, "main");
   await untilText(page, /no node of strict sequences/, "main");
-  await holds(opened, "no rules");
+  await holds(opened, "no types");
   const pattern = ["--pattern", "{date:yyyyMMdd}{shop:2}{seq:8}"];
   await rule("create", "bills", "--period", "day", "--lifetime", "1", ...pattern);
   await rule("create", "plain", "--step", "5");
@@ -75,10 +75,10 @@ test("rules of numbers: none yet, then made, in use, changed and dropped", async
   await page.getByText("1 counter of this process").first().click();
   await page.getByText(hostile).waitFor();
   expect(await page.locator("main u").count()).toBe(0);
-  await holds(opened, "rules of numbers");
+  await holds(opened, "sequence types");
   await shoot(page, "rules-light");
   await page.setViewportSize(phone);
-  await holds(opened, "rules of numbers on a phone");
+  await holds(opened, "sequence types on a phone");
   await rule("drop", "tickets");
   await untilText(page, /tickets[\s\S]*dropped: its numbers are refused/, "main");
 });

@@ -122,7 +122,7 @@ const type: NumberType = {
   counters: [counter],
 };
 
-test("rules of numbers in words", () => {
+test("sequence types in words", () => {
   expect(plain(countingText(type))).toBe(
     "from 1, to 99 999 999, then refused; begins again each day of Asia/Shanghai",
   );
@@ -140,7 +140,7 @@ test("rules of numbers in words", () => {
   expect(shapeText({ ...type, pattern: "", first_number: null })).toBe("plain numbers");
 });
 
-test("rules of numbers: whether they are in use", () => {
+test("sequence types: whether they are in use", () => {
   expect(typeState(type)).toEqual({ tone: "good", text: "in use" });
   expect(typeState({ ...type, counters: [] }).tone).toBe("calm");
   const older = { ...counter, type_version: "70" };
