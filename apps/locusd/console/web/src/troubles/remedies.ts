@@ -19,7 +19,10 @@ export const remedies = {
   },
   "table-away": { docs: "run/routing.md#what-to-watch" },
   "last-good": { docs: "run/routing.md#the-last-good-file" },
-  store: { docs: "run/operations.md#when-the-store-cannot-be-used", command: "locus store show URI" },
+  store: {
+    docs: "run/operations.md#when-the-store-cannot-be-used",
+    command: "locus store show URI",
+  },
   autonomy: { docs: "run/alerts.md#locusautonomyshort" },
   starved: { docs: "run/alerts.md#locusstarvation" },
   loss: { docs: "run/store-loss.md#loss-of-the-store" },
@@ -38,7 +41,10 @@ export const remedies = {
     command: "locus move repair MOVE-FILE",
   },
   "move-guards": { docs: moves },
-  "move-differs": { docs: "move/repair.md#rows-that-differ", command: "locus move status MOVE-FILE" },
+  "move-differs": {
+    docs: "move/repair.md#rows-that-differ",
+    command: "locus move status MOVE-FILE",
+  },
   "move-rogue": { docs: "move/service.md#in-an-order-service" },
   moves: { docs: "run/console.md#what-it-shows-and-from-where" },
   unheard: { docs: "run/console.md#what-it-shows-and-from-where" },
