@@ -4,8 +4,8 @@
 //   choosing_bench MARIADB_PORT REDIS_PORT REDIS_ALWAYS_PORT ETCD_PORT SECONDS
 //
 // Servers on 127.0.0.1, without passwords; of MariaDB the database locus_bench. Prints rows of the
-// table of docs/start/choosing.md: numbers a second, median and 99th percentile of a call, with 1 and
-// with 16 clients. A client of a server has a connection of its own; clients of what counts in
+// table of docs/start/choosing.md: numbers a second, median and 99th percentile of a call, with 1
+// and with 16 clients. A client of a server has a connection of its own; clients of what counts in
 // memory are threads of one process.
 #include <hiredis/hiredis.h>
 #include <mysql.h>

@@ -114,8 +114,8 @@ struct BaseRaise {
 // A loss means that the store may have forgotten allocations: the space was created, the store's
 // identity differs from the recorded one, `seen` is above everything that the store knows, or
 // DeclareRestored was called. Each loss raises base, so that no allocation granted after a loss was
-// noticed overlaps an allocation granted before that loss. docs/run/store-loss.md lists what this does
-// not cover.
+// noticed overlaps an allocation granted before that loss. docs/run/store-loss.md lists what this
+// does not cover.
 //
 // `caller_now` is the wall time of the calling process. If it differs from the store's by more than
 // 60 s, nothing is allocated, created or raised (FAILED_PRECONDITION), since one wrong clock would

@@ -14,8 +14,8 @@
 #include "locus/open.h"
 
 // The engines, each declared once, in src/open/engines.cc. Opening by URI, error messages, help and
-// completion of the command, and the table in docs/run/engines.md follow from this list. It also names
-// the engines that this build leaves out.
+// completion of the command, and the table in docs/run/engines.md follow from this list. It also
+// names the engines that this build leaves out.
 namespace locus::internal {
 
 struct StoreUri;

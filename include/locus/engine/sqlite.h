@@ -17,9 +17,9 @@ namespace locus {
 
 // A segment store in one SQLite file (WAL, synchronous=FULL), shared by any number of processes on
 // one host. The sidecar `<realpath>-locus` beside it holds an identity by which the store notices
-// that the file was lost or rewound (docs/run/engines-sqlite.md): back up and restore the database file
-// without the sidecar. A file holds at most 4,096 spaces; Create fails with FAILED_PRECONDITION
-// beyond that.
+// that the file was lost or rewound (docs/run/engines-sqlite.md): back up and restore the database
+// file without the sidecar. A file holds at most 4,096 spaces; Create fails with
+// FAILED_PRECONDITION beyond that.
 //
 // SQLite has no clock of its own. caller_now is the store's time, and a caller whose clock is more
 // than 60 s behind the newest allocation is refused. DeclareRestored trusts the caller's clock: it

@@ -88,8 +88,8 @@ class ZookeeperWorkerLeaseStore : public WorkerLeaseStore {
 // Clock: the leader's, as for worker IDs. ZooKeeper has no identity that a copy of its data would
 // lack, so a loss is noticed by SegmentStore's `seen`, by transactions that are older than one this
 // process has seen, and by spaces that are missing. Not noticed: older data directories that were
-// put back, by processes that started later; run `locus store restored` then. docs/run/engines-zookeeper.md
-// lists what no store covers.
+// put back, by processes that started later; run `locus store restored` then.
+// docs/run/engines-zookeeper.md lists what no store covers.
 //
 // Errors, blocking, threads and fork: as ZookeeperWorkerLeaseStore. An allocation for more than
 // about 65,000 sections at once needs ZooKeeper's default jute.maxbuffer of 1 MiB.
