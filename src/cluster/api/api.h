@@ -61,10 +61,10 @@ struct ApiOptions {
   absl::Status Check() const;
 };
 
-// The HTTP API of a cluster node. A request becomes an ApiCall (call.h), passes Tokens and the rate
-// limit, is parsed (bodies.h, store_bodies.h, strict_bodies.h, type_bodies.cc) and goes to the
-// ClusterNode; the ApiCall answers when the node does. The Forwarder takes it instead where another
-// node leads. Pages are the bodies about the node itself.
+// The HTTP API of a cluster node. A request becomes an ApiCall (call.h), passes the rate limit and
+// ApiOptions::admit, is parsed (bodies.h, store_bodies.h, strict_bodies.h, type_bodies.cc) and goes
+// to the ClusterNode; the ApiCall answers when the node does. The Forwarder takes it instead where
+// another node leads. Pages are the bodies about the node itself.
 //
 // Routes() lists its paths; apps/locusd/openapi/schemas.json describes them.
 //
