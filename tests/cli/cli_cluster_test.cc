@@ -42,7 +42,7 @@ TEST(CliClusterTest, LeaseVerbs_TakeALocusdUri) {
   ApiCluster cluster(3, Clock::System(), {"s3cret"});
   const std::string uri = cluster.uri(3);
   EXPECT_THAT(RunLocus({"lease", "create", uri, "--first-ever"}).err,
-              HasSubstr("bearer token is needed"));
+              HasSubstr("a token is needed"));
   Variable token("LOCUS_PASSWORD", "s3cret");
   ASSERT_EQ(RunLocus({"lease", "create", uri, "--first-ever"}).exit, 0);
   const json grant = Parsed(RunLocus({"lease", "acquire", uri, "--range", "5-5"}));

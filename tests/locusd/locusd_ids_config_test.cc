@@ -296,7 +296,7 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
   }
   std::string bad = node;
   bad.replace(bad.find("sqlite:s.db"), 11, "redis://h");
-  EXPECT_THAT(Refusal(bad), HasSubstr("sqlite, mysql, etcd and locusd stores only"));
+  EXPECT_THAT(Refusal(bad), HasSubstr("kept in sqlite, mysql, etcd and locusd only"));
   bad = node;
   bad.replace(bad.find("\"n\""), 3, "\"N\"");
   EXPECT_THAT(Refusal(bad), HasSubstr("1 to 64 of a-z"));
