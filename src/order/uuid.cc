@@ -31,9 +31,9 @@ constexpr std::array<size_t, Uuid::kBytes> kDigitPlaces = {0,  2,  4,  6,  9,  1
                                                            19, 21, 24, 26, 28, 30, 32, 34};
 
 constexpr std::array<std::array<char, 2>, 256> kHexPairs = [] {
-  constexpr char kDigits[] = "0123456789abcdef";
+  constexpr char kHexDigits[] = "0123456789abcdef";
   std::array<std::array<char, 2>, 256> pairs = {};
-  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = {kDigits[i >> 4], kDigits[i & 0xF]};
+  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = {kHexDigits[i >> 4], kHexDigits[i & 0xF]};
   return pairs;
 }();
 
