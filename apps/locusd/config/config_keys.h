@@ -33,13 +33,13 @@ enum class Reload {
 
 // A key as it is listed.
 struct ConfigKey {
-  std::string section;  // "ids.orders"; empty: the top of the file
-  std::string name;     // "store"
-  std::string type;     // "text", "texts", "duration", "number", "true or false"
-  std::string value;    // of the listed configuration, as TOML; empty: it has none
-  std::string sample;   // shown where there is no value
-  std::string help;
-  std::string role;  // the only role that has the key; empty: all that have the section
+  std::string section = {};  // "ids.orders"; empty: the top of the file
+  std::string name = {};     // "store"
+  std::string type = {};     // "text", "texts", "duration", "number", "true or false"
+  std::string value = {};    // of the listed configuration, as TOML; empty: it has none
+  std::string sample = {};   // shown where there is no value
+  std::string help = {};
+  std::string role = {};  // the only role that has the key; empty: all that have the section
   bool required = false;
   bool written = false;  // the template has it without "#"
   Reload reload = Reload::kNo;
