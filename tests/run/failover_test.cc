@@ -139,8 +139,14 @@ TEST_F(FailoverTest, PromotedInAStep_SourceWithItsEndAndTargetWithout_TheStepsAr
   // The target cannot open: a session holds its fence from the moment when the source gives the
   // band up.
   auto holder = SqlSession::Open(As(1, "mover")).value();
-  std::atomic<bool> held = false;
+  // In the second step, the target's replica stops when the source gives the band up. Not before:
+  // the stream from the target waits for it, and its gate would hold the step.
+  std::atomic<bool> held = false, stopped = false;
   auto runner = StartFollowing(true, [&](const std::string& statement) {
+    if (absl::StrContains(statement, "UPDATE locus_fence SET own_lo = 10000") &&
+        !stopped.exchange(true)) {
+      of_target.Sql("STOP SLAVE SQL_THREAD");
+    }
     if (!absl::StrContains(statement, "UPDATE locus_fence SET own_lo = 5000") || held) return;
     held = true;
     EXPECT_TRUE(holder->Run("START TRANSACTION; SELECT * FROM locus_fence FOR UPDATE").ok());
@@ -161,7 +167,6 @@ TEST_F(FailoverTest, PromotedInAStep_SourceWithItsEndAndTargetWithout_TheStepsAr
   const std::string order = TargetOrder();
   Insert(*servers_[1], order);
   ASSERT_TRUE(WaitUntil([&] { return Has(of_source, order); })) << Record().status;
-  of_target.Sql("STOP SLAVE SQL_THREAD");
   GoTo(10000);
   ASSERT_TRUE(WaitUntil([&] { return absl::StartsWith(FenceOf(*servers_[1]), "0 10000 "); }))
       << Record().status;
