@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "src/base/text/text.h"
+#include "src/base/text/json_text.h"
 
 namespace locus::http {
 namespace {
@@ -65,7 +65,7 @@ ServerAnswer Problem(unsigned status, std::string_view title) {
   answer.status = status;
   answer.headers.emplace_back("Content-Type", "application/problem+json");
   answer.body =
-      absl::StrCat("{\"title\":\"", internal::ToAbsl(title), "\",\"status\":", status, "}\n");
+      absl::StrCat("{\"title\":", internal::JsonQuoted(title), ",\"status\":", status, "}\n");
   return answer;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "src/http/server.h"
 #include "tests/http/loopback_client.h"
 #include "tests/support/private_server.h"
@@ -56,11 +57,18 @@ class HttpSmugglingTest : public ::testing::Test {
     EXPECT_THAT(answers, HasSubstr("application/problem+json")) << bytes;
     EXPECT_THAT(answers, HasSubstr("Connection: close")) << bytes;
     EXPECT_EQ(Count(answers, "HTTP/1.1 "), 1u) << bytes << "\n" << answers;
+    EXPECT_TRUE(nlohmann::json::accept(answers.substr(answers.find("\r\n\r\n") + 4))) << answers;
     EXPECT_EQ(server_->stats().requests, before) << bytes;
   }
 
   std::unique_ptr<Server> server_;
 };
+
+TEST_F(HttpSmugglingTest, PathsWithOtherCharacters_AreRefusedByAValidProblem) {
+  for (const char* path : {"/a;x", "/a%5Cb", "/a%00", "/a\\b"}) {
+    ExpectRefused(absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\n\r\n"));
+  }
+}
 
 TEST_F(HttpSmugglingTest, RequestsWithTwoEnds_AreRefused) {
   const std::string head = "POST / HTTP/1.1\r\nHost: x\r\n";
