@@ -24,7 +24,7 @@ ConsolePlaces& Places() {
   // Never destroyed.
   static ConsolePlaces& places = *new ConsolePlaces([] {
     auto ids = std::make_shared<locus::locusd::IdParts>();
-    ids->numbers = std::make_shared<const locus::OrderNoCodec>(
+    ids->order_no_codec = std::make_shared<const locus::OrderNoCodec>(
         locus::OrderNoCodec::Create(
             locus::KeyRing::FromKey(locus::KeyVersion(), std::string(32, 'k')).value())
             .value());

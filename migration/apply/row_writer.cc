@@ -100,6 +100,11 @@ absl::Status RowWriter::Use(Table& table, const std::shared_ptr<const stream::Ta
 }
 
 void RowWriter::Forget() {
+  Clear();
+  for (const std::unique_ptr<Table>& table : tables_) table->deleted_.clear();
+}
+
+void RowWriter::Clear() {
   for (const std::unique_ptr<Table>& table : tables_) {
     table->inserts_.clear();
     table->updates_.clear();
@@ -143,7 +148,7 @@ absl::Status RowWriter::Flush(Source source, Counts& counts, bool make_room) {
   if (source != Source::kStream) {
     for (const auto& table : tables_) LOCUS_RETURN_IF_ERROR(CheckTombstones(*table));
   }
-  Forget();
+  Clear();
   return absl::OkStatus();
 }
 
@@ -184,6 +189,7 @@ absl::Status RowWriter::Judge(Table& table, Source source, Counts& counts) {
                        ", with different contents: something wrote past the guards"));
     }
     if (judged.verdict == ApplyVerdict::kSkip) continue;
+    if (is_there && history->last().state.deleted) table.deleted_.insert(history->key);
     (history->last().state.deleted ? table.removes_
      : is_there                    ? table.updates_
                                    : table.inserts_)
@@ -335,12 +341,14 @@ absl::Status RowWriter::Insert(Table& table) {
 
 // The server has one error number for every unique key, and names the key only in its message. So
 // the rows are looked up by their primary key. Only after a ROLLBACK: before it, rows that this
-// transaction has inserted itself are found as well.
+// transaction has inserted itself are found as well. A row that an earlier Flush of the transaction
+// deleted is there again; no other session can have inserted it, as this one had its lock.
 absl::StatusOr<bool> RowWriter::CameMeanwhile(Table& table) {
   LOCUS_RETURN_IF_ERROR(session_.Run("ROLLBACK"));
   LOCUS_ASSIGN_OR_RETURN(const auto versions, Versions(table, table.inserts_));
-  return std::any_of(table.inserts_.begin(), table.inserts_.end(),
-                     [&](const RowHistory* history) { return versions.contains(history->key); });
+  return std::any_of(table.inserts_.begin(), table.inserts_.end(), [&](const RowHistory* history) {
+    return versions.contains(history->key) && !table.deleted_.contains(history->key);
+  });
 }
 
 absl::Status RowWriter::Update(Table& table) {

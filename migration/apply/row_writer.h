@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -73,6 +74,8 @@ class RowWriter {
     std::vector<const internal::RowHistory*> inserts_, updates_, removes_;
     // Rows that MakeRoom deleted, which Insert writes again.
     std::vector<const internal::RowHistory*> replaced_;
+    // Keys of the rows that this transaction has deleted: a ROLLBACK brings them back.
+    std::unordered_set<std::string> deleted_;
   };
   // nullptr: none of ours.
   Table* Find(std::string_view name) const;
@@ -95,12 +98,14 @@ class RowWriter {
   // `make_room`: rows that change are deleted and inserted, so that they may exchange unique
   // values.
   absl::Status Flush(Source source, Counts& counts, bool make_room = false);
+  // After each transaction, however it ended.
   void Forget();
   bool order_matters() const { return order_matters_; }
 
  private:
   using Histories = std::vector<const internal::RowHistory*>;
 
+  void Clear();
   absl::Status Judge(Table& table, Source source, Counts& counts);
   absl::StatusOr<std::unordered_map<std::string, uint64_t>> Versions(Table& table,
                                                                      const Histories& histories);

@@ -121,7 +121,7 @@ void JudgeAccounts(const Facts& facts, const Shard& shard, Report& report) {
       "no account of the service with DROP (also TRUNCATE), ALTER, TRIGGER or SUPER: "
       "these pass the guards",
       "REVOKE them, or list the account in administrators of the move file if it is not used "
-      "it while the move runs");
+      "while the move runs");
   if (!shard.schema.ok()) return;
   std::vector<std::string> gone;
   for (const Trigger& trigger : shard.schema->triggers) {

@@ -60,6 +60,10 @@ std::optional<AuditRecord::Kind> ParseAuditKind(std::string_view text) {
   for (const auto& [kind, name] : kKinds) {
     if (name == text) return kind;
   }
+  // As builds before 0.1.0 wrote them: tables keep such records.
+  if (text == "rule_created") return AuditKind::kTypeCreated;
+  if (text == "rule_altered") return AuditKind::kTypeAltered;
+  if (text == "rule_dropped") return AuditKind::kTypeDropped;
   return std::nullopt;
 }
 

@@ -243,5 +243,26 @@ TEST_F(BatchTwinTest, UniqueValueThatTheCopyHasAlready_FitsFurtherOnInTheStream)
   EXPECT_EQ(applier->position(), PositionOf(0));
 }
 
+// Applied in order, the deletion is flushed before the INSERT that meets the unique value.
+TEST_F(BatchTwinTest, RowDeletedAndInsertedWithAnotherRowsUniqueValue_IsAConflictAtOnce) {
+  for (MariadbServer* server : servers_) {
+    server->Sql("ALTER TABLE locus_shop.items ADD slot INT UNIQUE");
+  }
+  start_ = PositionOf(0);
+  auto applier = OpenTo(1);
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  ASSERT_TRUE(shop->Run("INSERT INTO items (order_id, line, slot) VALUES (1, 'a', 1)").ok());
+  ASSERT_TRUE(Follow(*applier, 0).ok());
+  servers_[1]->Sql("INSERT INTO locus_shop.items (order_id, line, slot) VALUES (2, 'a', 2)");
+  ASSERT_TRUE(shop->Run("BEGIN; DELETE FROM items WHERE order_id = 1;"
+                        "INSERT INTO items (order_id, line, slot) VALUES (1, 'a', 2); COMMIT")
+                  .ok());
+  std::vector<stream::ChangeTransaction> all = ReadAll(applier->position());
+  ASSERT_EQ(all.size(), 1u);
+  const absl::Status status = applier->Apply(all);
+  EXPECT_TRUE(mysql::IsUniqueConflict(status)) << status;
+  EXPECT_EQ(servers_[1]->Value("SELECT slot FROM locus_shop.items WHERE order_id = 1"), "1");
+}
+
 }  // namespace
 }  // namespace locus

@@ -169,6 +169,15 @@ TEST_F(AuditHooksTest, AWorkerLease_IsARowForEachTurn) {
   EXPECT_GT(rows[0]["ceiling_ms"], 0);
 }
 
+TEST(AuditKindTest, NamesOfEarlierBuilds_AreRead) {
+  using Kind = AuditRecord::Kind;
+  EXPECT_EQ(ParseAuditKind("rule_created"), Kind::kTypeCreated);
+  EXPECT_EQ(ParseAuditKind("rule_altered"), Kind::kTypeAltered);
+  EXPECT_EQ(ParseAuditKind("rule_dropped"), Kind::kTypeDropped);
+  EXPECT_EQ(ToString(Kind::kTypeDropped), "type_dropped");
+  EXPECT_EQ(ParseAuditKind("rule"), std::nullopt);
+}
+
 TEST_F(AuditHooksTest, EventsOfALease_BecomeTheirKinds) {
   int passed_on = 0;
   auto hook =

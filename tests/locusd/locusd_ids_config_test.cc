@@ -319,6 +319,20 @@ TEST(LocusdIdsConfigTest, KeysThatNeedARestart_AreAllButKeysTableAndTokens) {
               ElementsAre("api.drain_delay", "ids.wait", "ids.orders.horizon", "ids.snowflake"));
 }
 
+TEST(LocusdIdsConfigTest, StoreSetOfOneMember_IsComparedAsASet) {
+  const std::string one =
+      "[ids.orders]\nlayout = 1\n[[ids.orders.member]]\nname = \"a\"\n"
+      "store = \"sqlite:a\"\nlast_section = 255\n";
+  const std::string service = "roles = [\"id-service\"]\n[api]\nlisten = \"127.0.0.1:7070\"\n";
+  const Config running = Good(service + one);
+  std::string other = one;
+  other.replace(other.find("layout = 1"), 10, "layout = 2");
+  EXPECT_THAT(KeysThatNeedARestart(running, Good(service + other)),
+              ElementsAre("ids.orders.layout"));
+  EXPECT_FALSE(KeysThatNeedARestart(running, Good(service + "[ids.orders]\nstore = \"sqlite:a\"\n"))
+                   .empty());
+}
+
 TEST(LocusdIdsConfigTest, FilesToWatch_AreThoseThatAreTakenOver) {
   Config config = Good(ConfigTemplate({.id_service = true}));
   config.api.token_files = {"t1"};

@@ -91,7 +91,9 @@ const char kStoreSample[] = R"("sqlite:/var/lib/locusd/ids.db")";
 
 // One store, or the members of a set.
 void StoreKeys(KeySection& section, OrderSettings& orders) {
-  const bool is_set = section.reads() ? section.toml().Has("member") : orders.members.size() > 1;
+  // Only the members of a set have names.
+  const bool is_set = section.reads() ? section.toml().Has("member")
+                                      : !orders.members.empty() && !orders.members[0].name.empty();
   if (section.reads() && is_set) {
     for (const char* const key : {"store", "password_file"}) {
       section.toml().RefuseKey(key, "is of a single store; here are members of a set");
@@ -101,7 +103,7 @@ void StoreKeys(KeySection& section, OrderSettings& orders) {
     return;
   }
   OrderSettings::Member only;
-  if (!section.reads() && orders.members.size() == 1) only = orders.members[0];
+  if (!section.reads() && !is_set && orders.members.size() == 1) only = orders.members[0];
   PlaceKeys(section, "store", "password_file", only.place,
             {.help = "or a set, [[ids.orders.member]]",
              .sample = kStoreSample,

@@ -18,7 +18,7 @@ absl::Status Check(const Call& call) {
       allocation != nullptr && allocation->requests.size() > kMostRequests) {
     return absl::InvalidArgumentError(absl::StrCat(
         "an allocation names ", allocation->requests.size(),
-        " sections; a cluster of locusd allocations at most ", kMostRequests, " at once"));
+        " sections; a cluster of locusd allocates at most ", kMostRequests, " at once"));
   }
   if (const auto* raise = std::get_if<Raise>(&call)) return segment_rules::CheckRaise(raise->to);
   return absl::OkStatus();
