@@ -173,7 +173,7 @@ TEST_F(LaxValuesTest, ValueBesideTheEnumThatTheShardWouldChange_IsRefused) {
   servers_[1]->Sql("USE locus_shop; TRUNCATE goods; ALTER TABLE goods MODIFY v TINYINT NOT NULL");
   ASSERT_EQ(Client(0, "INSERT INTO goods (order_id, k, v) VALUES (7, 'a', 301)"), 0u);
   EXPECT_THAT(std::string(Follow(*applier, 0).message()),
-              HasSubstr("a row of \"goods\" is not taken"));
+              HasSubstr("a row of \"goods\" cannot be written"));
 }
 
 TEST_F(LaxValuesTest, KeyColumnWithoutAValue_HasThePostsOfTheKeyThatIsStored) {
