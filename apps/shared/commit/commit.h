@@ -6,9 +6,8 @@
 
 namespace locus::apps {
 
-// What a program prints of itself: "0.1.0 (commit 1a2b3c4d5e6f)"; with " with changes" where
-// tracked files differed from that commit. The version alone where the sources were no clone of a
-// repository.
+// What a program prints of itself: "0.1.0 (commit 1a2b3c4d5e6f)". The version alone where the
+// sources were no clone of a repository. Uncommitted changes are not seen.
 std::string VersionAndCommit();
 
 }  // namespace locus::apps
