@@ -279,7 +279,7 @@ test("the service goes away: said on top with the age, and mended by itself when
     /No live updates: [\s\S]* old\. It is (tried again in|being tried)/,
     ".troubles",
   );
-  await untilText(page, /What to do: docs\/http\.md/, ".troubles");
+  await untilText(page, /What to do: docs\/use\/http\.md/, ".troubles");
   await holds(opened, "away");
   await shoot(page, "away", false);
   locusd = await startLaptop(data, port);
