@@ -65,17 +65,17 @@ class Measured {
 };
 
 void MeasureAllocations(SegmentStore& store, Measured& measured) {
-  auto lease = [&](uint16_t first, uint16_t sections) {
+  auto allocate = [&](uint16_t first, uint16_t sections) {
     std::vector<SegmentRequest> requests;
     for (uint16_t i = 0; i < sections; ++i) {
       requests.push_back({static_cast<uint16_t>(first + i), 64, 0});
     }
     return store.Allocate(SpaceName(), SpaceOptions(), requests, absl::Now()).status();
   };
-  absl::Status first = lease(0, 256);
+  absl::Status first = allocate(0, 256);
   if (!first.ok()) Give(first);
-  measured.Run("Lease of one section", 1, [&](int) { return lease(0, 1); });
-  measured.Run("Lease of 256 sections", 1, [&](int) { return lease(0, 256); });
+  measured.Run("Allocation of one section", 1, [&](int) { return allocate(0, 1); });
+  measured.Run("Allocation of 256 sections", 1, [&](int) { return allocate(0, 256); });
 }
 
 void MeasureNumbers(Sequencer& sequencer, Measured& measured) {

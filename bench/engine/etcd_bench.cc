@@ -91,12 +91,13 @@ int main(int argc, char** argv) {
   auto store = OpenStore();
   absl::Status created = store->Create(locus::SpaceName(), locus::SpaceOptions(), absl::Now());
   if (!created.ok()) Fail("create", created);
-  Measure("Lease of one section", seconds, 1, [&](int) { return AllocateSections(*store, 0, 1); });
-  Measure("Lease of 256 sections", seconds, 1,
+  Measure("Allocation of one section", seconds, 1,
+          [&](int) { return AllocateSections(*store, 0, 1); });
+  Measure("Allocation of 256 sections", seconds, 1,
           [&](int) { return AllocateSections(*store, 0, 256); });
   std::vector<std::unique_ptr<locus::EtcdSegmentStore>> stores;
   for (int i = 0; i < 8; ++i) stores.push_back(OpenStore());
-  Measure("Lease, 8 stores, each other sections", seconds, 8,
+  Measure("Allocation, 8 stores, each other sections", seconds, 8,
           [&](int t) { return AllocateSections(*stores[static_cast<size_t>(t)], t * 8, 1); });
 
   auto one = OpenSequencer();

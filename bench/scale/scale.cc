@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the figures of docs/run/scale.md: what installations of four sizes ask of their parts.
-// What the rules of locus decide is run or computed by its own code: generators on a store for two
-// hours of simulated time, routing tables, commands and snapshots of a lease cluster. What was
+// Figures that follow from locus itself are computed by its own code: generators on a store for two
+// hours of simulated time, routing tables, commands and snapshots of a cluster. What was
 // measured is given, with where docs/inside/benchmarks.md and docs/run/engines.md say so.
 #include <algorithm>
 #include <cstdio>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load of allocations, for bench/segment/segment_bench.sh:
+// A load of worker leases, segments and counters, for bench/segment/segment_bench.sh:
 //
 //   allocation_load ENGINE MODE COUNT SECONDS HOST:PORT...
 //
-//   renew     COUNT threads renew a worker allocation each, again and again
+//   renew     COUNT threads renew a worker lease each, again and again
 //   acquire   they acquire and release one
 //   hold      COUNT holders renew as WorkerLease does at ttl 10 s; 16 threads
 //   gap       renews every 10 ms, and says how long it once had to wait for a renewal; COUNT 1
@@ -11,7 +11,7 @@
 //   number    they take a number each, of a counter of their own
 //
 // ENGINE: locusd; etcd (our engine: a durable transaction for each renewal, a space for each
-// thread, so that threads do not meet in a key); keepalive (etcd's own allocates by the same JSON
+// thread, so that threads do not meet in a key); keepalive (etcd's own leases by the same JSON
 // gateway: the leader keeps them in memory, nothing is made durable). Prints one line: ENGINE MODE,
 // operations a second, p50 and p99 in microseconds, the longest in ms.
 #include <algorithm>
@@ -129,7 +129,7 @@ class NumberCaller : public Caller {
   const std::string key_;
 };
 
-// etcd's own allocation, by its JSON gateway.
+// etcd's own lease, by its JSON gateway.
 class KeepAliveCaller : public Caller {
  public:
   explicit KeepAliveCaller(const std::string& endpoint)
@@ -175,7 +175,7 @@ std::unique_ptr<Base> Must(absl::StatusOr<std::unique_ptr<Opened>> opened) {
   return *std::move(opened);
 }
 
-// A store of worker allocations or of order IDs, or a sequencer with its options.
+// A store of worker leases or of order IDs, or a sequencer with its options.
 template <typename Base, typename OfLocusd, typename OfEtcd, typename... More>
 std::unique_ptr<Base> OpenStore(const std::string& engine,
                                 const std::vector<std::string>& endpoints, const More&... more) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures worker allocations, allocations of order IDs, and numbers of counters on three nodes of locusd beside
+# Measures worker leases, allocations of segments, and numbers of counters on three nodes of locusd beside
 # three of etcd, durable, their data in DIR (a disk, not memory, or the figures mean nothing), each
 # pair under the same load in turns; then what 1,024 holders at ttl 10 s cost, and how long a renewal
 # waits when the leader is killed.

@@ -82,7 +82,7 @@ struct SpaceView {
   uint64_t base = 0;              // no allocation after the last loss starts below it
   uint64_t losses = 0;            // how often a loss raised base, creation included
   absl::Time now;                 // the store's time
-  std::vector<Section> sections;  // those that have allocated, in order
+  std::vector<Section> sections;  // sections with an allocation, in order
 };
 
 // How far Raise may raise base. The sequences below base are lost for good: with a base above

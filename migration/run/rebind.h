@@ -30,10 +30,10 @@ bool MayBindAtRest(const internal::FenceRow& row, uint32_t shard, const RoutingT
 // contradict each other: the promoted server lacks what the other shard has seen of the old one.
 absl::Status MayBindMove(const BandRows::Seen& source, const BandRows::Seen& target);
 
-// Of vnodes whose move is in the table at share 0, while its source has no record of a move that
-// has begun. FAILED_PRECONDITION: the target accepts orders of them, so the promoted source lacks
-// what the target has seen. Where the target was prepared, its earlier run can obey no token any
-// more when this returns.
+// For vnodes whose move is in the table at share 0, while its source has no record of a move that
+// has begun. FAILED_PRECONDITION: the target accepts orders of these vnodes, so it has seen more
+// than the promoted source. If the target was prepared, its earlier run has lost its token when
+// this returns.
 absl::Status MayBindUnbegun(const Move& move, ShardLink& source, ShardLink& target, bool dry);
 
 struct RebindResult {

@@ -17,7 +17,7 @@
 namespace locus::cli {
 namespace {
 
-// Counters of a type, also of one that was dropped, are counted by its type alone; so are, once
+// Counters of a type, also of one that was dropped, count only as the type says; so are, once
 // there is the type, those of its plain name.
 absl::Status CheckNoTypesCounter(const StoreUri& store, const std::string& counter) {
   absl::StatusOr<std::unique_ptr<SequenceTypeStore>> types =
@@ -55,9 +55,8 @@ struct SeqLine {
     line.Text("--key K", &key,
               "The counter name: 1 to 512 bytes. With --type the key of a counter of that type");
     line.Text("--type T", &type,
-              "Count by the sequence type T of the store (seq type create), in its period of now; "
-              "an option "
-              "that contradicts the type is refused");
+              "Count by the sequence type T of the store (seq type create), in its current period; "
+              "an option that contradicts the type is refused");
     line.Text("--prefix P", &prefix, "Put before the counter name in the store; not with --type");
     line.Number("--step S", &step, {.most = kHighestNumber}, "The distance between two numbers")
         .Default("1");

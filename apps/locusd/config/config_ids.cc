@@ -122,10 +122,11 @@ void StoreKeys(KeySection& section, OrderSettings& orders) {
                       " ", member.last_section, ";");
     }
   }
-  section.Listed("member", "tables", std::move(members),
-                 {.help = "the stores of a set: name, store, password_file, last_section"});
-  section.Listed("layout", "of member", is_set ? absl::StrCat(orders.layout) : "",
-                 {.help = "which layout of the set this is; needed with members"});
+  section.Listed(
+      "member", "tables", std::move(members),
+      {.help = "the stores of a set: name, store, password_file, last_section", .by_hand = true});
+  section.Listed("layout", "number", is_set ? absl::StrCat(orders.layout) : "",
+                 {.help = "which layout of the set this is; with members only", .by_hand = true});
 }
 
 constexpr KeySection::About kCreates = {

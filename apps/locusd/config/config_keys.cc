@@ -73,6 +73,7 @@ void KeySection::Add(const char* key, const char* type, std::string value, const
                     .role = role_ == nullptr ? "" : role_,
                     .required = about.required,
                     .written = about.written,
+                    .by_hand = about.by_hand,
                     .reload = about.reload});
 }
 

@@ -42,6 +42,7 @@ struct ConfigKey {
   std::string role = {};  // the only role that has the key; empty: all that have the section
   bool required = false;
   bool written = false;  // the template has it without "#"
+  bool by_hand = false;  // the template leaves it out
   Reload reload = Reload::kNo;
 
   std::string FullName() const {
@@ -58,6 +59,7 @@ class KeySection {
     const char* sample = "";  // TOML; for a key that has no default
     bool written = false;     // the template shows `sample` as a line without "#"
     bool required = false;
+    bool by_hand = false;  // the template leaves it out
     Reload reload = Reload::kNo;
   };
 

@@ -48,8 +48,7 @@ std::string ConfigTemplate(const TemplateRoles& roles) {
       continue;
     }
     const std::string& shown = key.sample.empty() ? key.value : key.sample;
-    if (key.type == "tables" || key.type == "of member")
-      continue;  // a set of stores is built by hand
+    if (key.by_hand) continue;
     AddLine(absl::StrCat(written && key.written ? "" : "# ", key.name, " = ",
                          shown.empty() ? "\"\"" : shown),
             key.help, text);

@@ -22,7 +22,7 @@ class Handler {
   // route's scopes; a token that is sent must be known even where a route needs none.
   virtual const http_api::RouteTable& Routes() const = 0;
   // Answers, now or later; the request is of Routes, and was admitted. The client's name is
-  // access.client. Headers have an X-Request-Id, which the front puts into the answer, too.
+  // access.client. Headers have an X-Request-Id; the front also puts it into the answer.
   virtual void Handle(http::ServerRequest request, const Access& access,
                       http::Server::Respond respond) = 0;
 

@@ -87,7 +87,7 @@ class TypedNumbers {
   void ForEach(const std::function<void(const std::string&, const std::string&,
                                         const NumberGenerator&)>& visit) const;
 
-  // What is said of a type where the store has no table of sequence types: NOT_FOUND.
+  // The NOT_FOUND for a type when the store has no table of sequence types.
   static absl::Status HasNoTable(const std::string& type);
 
  private:

@@ -63,6 +63,9 @@ class RouteTable {
     for (const RouteTo<Handler>& each : routes) Add(each);
     Finish();
   }
+  // Parts of it refer to each other.
+  RouteTable(const RouteTable&) = delete;
+  RouteTable& operator=(const RouteTable&) = delete;
 
   // Cost: no allocation.
   Found Find(std::string_view path) const;

@@ -16,8 +16,8 @@
 
 namespace locus {
 
-// Lets in whoever has one of these tokens; where there are operators, routes of the scope operate
-// need one of theirs.
+// Admits requests with one of these tokens. If there are operators, routes of the scope operate
+// need one of their tokens.
 std::function<cluster_api::Admission(const http::ServerRequest&, http_api::Scopes)> AdmitTokens(
     std::vector<std::string> clients, std::vector<std::string> operators = {});
 

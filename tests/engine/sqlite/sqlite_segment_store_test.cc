@@ -85,7 +85,7 @@ TEST_F(SqliteTest, ReadOnlyFile_IsRefused) {
   CreateSpace(*MustOpen(path_));
   fs::permissions(path_, fs::perms(0444));
   fs::permissions(directory_.str(), fs::perms(0555));
-  // Root may write anything; a child with the user nobody may not.
+  // Root can write any file, so the check runs in a child as user 65534.
   ChildProcess child([&] {
     if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) return 2;
     return absl::IsFailedPrecondition(SqliteSegmentStore::Open(path_, {}).status()) ? 0 : 1;
